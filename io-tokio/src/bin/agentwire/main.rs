@@ -1,0 +1,2 @@
+//! The program agentwire.
+fn main() {}
