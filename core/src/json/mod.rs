@@ -1,0 +1,5 @@
+//! placeholder
+mod error;
+pub mod length;
+mod scan;
+mod write;
