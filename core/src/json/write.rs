@@ -1,1 +1,165 @@
-//! placeholder
+//! Writing into a buffer that the caller owns.
+
+use super::{BufferTooSmall, Value};
+
+/// Writes JSON text into a caller-owned buffer.
+///
+/// When the buffer is short the writer goes on counting, so [`finish`](Writer::finish) can say
+/// how much space the whole output takes. It writes what it is told: the caller places commas
+/// and brackets with [`raw`](Writer::raw), the writer does the quoting and escaping.
+///
+/// Strings are escaped as the SimpleX core's encoder escapes them: `\"`, `\\`, `\n`, `\r`, `\t`
+/// in two bytes, other control characters as `\u00xx`, everything else as it is.
+///
+/// ```
+/// use agentwire_core::json::Writer;
+///
+/// let mut buffer = [0; 64];
+/// let mut writer = Writer::new(&mut buffer);
+/// writer.raw("{\"code\":").int(-32603).raw(",\"message\":").string("line\nbreak").raw("}");
+/// assert_eq!(writer.finish().unwrap(), r#"{"code":-32603,"message":"line\nbreak"}"#);
+/// ```
+#[derive(Debug)]
+pub struct Writer<'o> {
+    out: &'o mut [u8],
+    needed: usize,
+}
+
+impl<'o> Writer<'o> {
+    /// A writer that starts at the beginning of `out`.
+    pub fn new(out: &'o mut [u8]) -> Self {
+        Self { out, needed: 0 }
+    }
+
+    /// Appends `text` as it is.
+    pub fn raw(&mut self, text: &str) -> &mut Self {
+        let end = self.needed.saturating_add(text.len());
+        if let Some(target) = self.out.get_mut(self.needed..end) {
+            target.copy_from_slice(text.as_bytes());
+        }
+        self.needed = end;
+        self
+    }
+
+    /// Appends a value that is already JSON text.
+    pub fn value(&mut self, value: Value<'_>) -> &mut Self {
+        self.raw(value.get())
+    }
+
+    /// Appends `text` as a JSON string: quoted and escaped.
+    pub fn string(&mut self, text: &str) -> &mut Self {
+        self.raw("\"").escaped(text).raw("\"")
+    }
+
+    /// Appends `text` escaped, without the quotes: for a string that is made of pieces.
+    pub fn escaped(&mut self, text: &str) -> &mut Self {
+        let mut clean = 0;
+        for (at, byte) in text.bytes().enumerate() {
+            let mut unicode = *b"\\u00xx";
+            let escape = match byte {
+                b'"' => "\\\"",
+                b'\\' => "\\\\",
+                b'\n' => "\\n",
+                b'\r' => "\\r",
+                b'\t' => "\\t",
+                0..0x20 => {
+                    let digits = [hex(byte >> 4), hex(byte & 15)];
+                    unicode[4..].copy_from_slice(&digits);
+                    core::str::from_utf8(&unicode).unwrap_or_default()
+                }
+                _ => continue,
+            };
+            self.raw(text.get(clean..at).unwrap_or_default()).raw(escape);
+            clean = at.saturating_add(1);
+        }
+        self.raw(text.get(clean..).unwrap_or_default())
+    }
+
+    /// Appends an integer.
+    pub fn int(&mut self, number: i64) -> &mut Self {
+        // Twenty bytes hold any i64: 19 digits and a sign.
+        let mut digits = [0; 20];
+        let mut rest = number.unsigned_abs();
+        let mut used = 0;
+        for slot in digits.iter_mut().rev() {
+            *slot = b'0'.wrapping_add((rest % 10) as u8);
+            rest /= 10;
+            used += 1;
+            if rest == 0 {
+                break;
+            }
+        }
+        if number < 0 {
+            self.raw("-");
+        }
+        let text = digits.len().checked_sub(used).and_then(|from| digits.get(from..));
+        self.raw(text.and_then(|text| core::str::from_utf8(text).ok()).unwrap_or_default())
+    }
+
+    /// Bytes that all that was appended takes, whether it fitted or not.
+    pub fn needed(&self) -> usize {
+        self.needed
+    }
+
+    /// The finished text.
+    ///
+    /// # Errors
+    /// [`BufferTooSmall`] with the space that the whole text needs.
+    pub fn finish(self) -> Result<&'o str, BufferTooSmall> {
+        let error = BufferTooSmall { needed: self.needed, capacity: self.out.len() };
+        let written = self.out.get(..self.needed).ok_or(error)?;
+        // Only whole strings were copied, so the bytes are UTF-8.
+        core::str::from_utf8(written).map_err(|_| error)
+    }
+}
+
+fn hex(digit: u8) -> u8 {
+    if digit < 10 { b'0'.wrapping_add(digit) } else { b'a'.wrapping_add(digit.wrapping_sub(10)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl Fn(&mut Writer<'_>)) -> std::string::String {
+        let mut buffer = [0; 256];
+        let mut writer = Writer::new(&mut buffer);
+        write(&mut writer);
+        writer.finish().unwrap().into()
+    }
+
+    #[test]
+    fn every_escape_class() {
+        let text = written(|w| {
+            w.string("a\"\\\n\r\t\u{8}\u{c}\u{0}\u{1f}\u{7f}/é\u{2028}😀");
+        });
+        assert_eq!(text, "\"a\\\"\\\\\\n\\r\\t\\u0008\\u000c\\u0000\\u001f\u{7f}/é\u{2028}😀\"");
+    }
+
+    #[test]
+    fn integers_at_the_ends_of_their_range() {
+        for number in [0, 7, -1, -32603, i64::MAX, i64::MIN] {
+            assert_eq!(
+                written(|w| {
+                    w.int(number);
+                }),
+                std::format!("{number}")
+            );
+        }
+    }
+
+    #[test]
+    fn a_buffer_one_short_says_how_much_is_needed() {
+        for size in 0..7 {
+            let mut buffer = [0; 7];
+            let mut writer = Writer::new(&mut buffer[..size]);
+            writer.string("h\tlo");
+            let error = writer.finish().unwrap_err();
+            assert_eq!((error.needed, error.capacity), (7, size));
+        }
+        let mut buffer = [0; 7];
+        let mut writer = Writer::new(&mut buffer);
+        writer.string("h\tlo");
+        assert_eq!(writer.finish().unwrap(), "\"h\\tlo\"");
+    }
+}
