@@ -80,11 +80,11 @@ impl<'o> Writer<'o> {
         // Twenty bytes hold any i64: 19 digits and a sign.
         let mut digits = [0; 20];
         let mut rest = number.unsigned_abs();
-        let mut used = 0;
-        for slot in digits.iter_mut().rev() {
+        let mut start = digits.len();
+        for (place, slot) in digits.iter_mut().enumerate().rev() {
             *slot = b'0'.wrapping_add((rest % 10) as u8);
+            start = place;
             rest /= 10;
-            used += 1;
             if rest == 0 {
                 break;
             }
@@ -92,8 +92,8 @@ impl<'o> Writer<'o> {
         if number < 0 {
             self.raw("-");
         }
-        let text = digits.len().checked_sub(used).and_then(|from| digits.get(from..));
-        self.raw(text.and_then(|text| core::str::from_utf8(text).ok()).unwrap_or_default())
+        let text = digits.get(start..).and_then(|text| core::str::from_utf8(text).ok());
+        self.raw(text.unwrap_or_default())
     }
 
     /// Bytes that all that was appended takes, whether it fitted or not.
