@@ -1,1 +1,354 @@
-//! placeholder
+//! The MCP binding: Model Context Protocol, revision 2026-07-28 and later, over `/_call mcp`.
+//!
+//! The request is one JSON-RPC request with its `_meta` envelope. Notifications for it may come
+//! first; the response, a result or an error, is the last reply ("MCP binding", "Messages").
+//!
+//! | what is checked here | error |
+//! |---|---|
+//! | the text is JSON | -32700 |
+//! | it is a request, with an id that is a string or an integer | -32600 |
+//! | `params._meta` names a revision and the client's capabilities | -32602 |
+//! | the revision is one that is served | -32022 with `supported` and `requested` |
+//!
+//! Everything else, the method and its parameters among it, is the handler's. A revision later
+//! than 2026-07-28 is a version like any other: a bot states which ones it serves.
+
+use crate::binding::{
+    Accepted, Binding, Class, End, Expectation, Failure, Foreign, Place, ProtocolName, Refusal,
+};
+use crate::json::{Object, Str, Writer};
+use crate::jsonrpc::{self, ErrorId, IdKind, Message, Request};
+
+/// The first revision that this binding carries. Earlier ones begin with an `initialize`
+/// handshake ("Versions and capabilities").
+pub const REVISION: &str = "2026-07-28";
+/// The `_meta` key that names the request's revision.
+pub const META_PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// The `_meta` key that holds the client's capabilities.
+pub const META_CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The error code UnsupportedProtocolVersionError.
+pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
+/// The method of progress notifications.
+pub const PROGRESS: &str = "notifications/progress";
+
+const NAME: ProtocolName<'static> = match ProtocolName::new("mcp") {
+    Some(name) => name,
+    None => unreachable!(),
+};
+
+/// The MCP binding.
+///
+/// ```
+/// use agentwire_core::binding::{Binding, Failure, Place};
+/// use agentwire_core::mcp::Mcp;
+///
+/// let request = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{
+///     "io.modelcontextprotocol/protocolVersion":"2026-07-28",
+///     "io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+/// let accepted = Mcp.accept(request, &["2026-07-28"], Place::Direct).unwrap();
+/// assert_eq!(accepted.id, Some("1"));
+///
+/// let refusal = Mcp.accept(request, &["2027-01-01"], Place::Direct).unwrap_err();
+/// assert!(matches!(refusal.failure, Failure::UnsupportedVersion { .. }));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+#[allow(clippy::exhaustive_structs)] // It has nothing to configure.
+pub struct Mcp;
+
+impl Mcp {
+    /// What `params._meta` says of the revision.
+    fn envelope<'m>(request: &Request<'m>, versions: &'m [&'m str]) -> Result<(), Failure<'m>> {
+        let served = if versions.is_empty() { &[REVISION] } else { versions };
+        let params = request.params.and_then(|params| params.as_object());
+        let meta = match params.map(|params| params.object("_meta")) {
+            Some(Ok(meta)) => meta,
+            Some(Err(_)) => return Err(Failure::InvalidParams("params._meta occurs twice")),
+            None => None,
+        };
+        let Some(meta) = meta else {
+            // A client of an earlier revision starts like this: tell it what is served.
+            if request.method == *"initialize" {
+                let requested = params.and_then(|params| requested_by(&params, "protocolVersion"));
+                return Err(Failure::UnsupportedVersion { requested, served });
+            }
+            return Err(Failure::InvalidParams("params._meta is missing or not an object"));
+        };
+        let Some(version) = requested_by(&meta, META_PROTOCOL_VERSION) else {
+            return Err(Failure::InvalidParams(
+                "params._meta names no io.modelcontextprotocol/protocolVersion",
+            ));
+        };
+        if !matches!(meta.object(META_CLIENT_CAPABILITIES), Ok(Some(_))) {
+            return Err(Failure::InvalidParams(
+                "params._meta has no io.modelcontextprotocol/clientCapabilities",
+            ));
+        }
+        let is_served = if versions.is_empty() {
+            version.as_plain().is_some_and(is_this_revision_or_later)
+        } else {
+            versions.iter().any(|served| version == **served)
+        };
+        if is_served {
+            Ok(())
+        } else {
+            Err(Failure::UnsupportedVersion { requested: Some(version), served })
+        }
+    }
+}
+
+fn requested_by<'m>(object: &Object<'m>, name: &str) -> Option<Str<'m>> {
+    object.str(name).ok().flatten()
+}
+
+/// Revisions are dates: `YYYY-MM-DD`.
+fn is_this_revision_or_later(revision: &str) -> bool {
+    revision.len() == REVISION.len()
+        && revision.bytes().zip(REVISION.bytes()).all(|(byte, pattern)| match pattern {
+            b'-' => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        })
+        && revision >= REVISION
+}
+
+impl Binding for Mcp {
+    fn name(&self) -> ProtocolName<'static> {
+        NAME
+    }
+
+    /// Checks the table of the [module](self). Without `versions`, every revision from
+    /// [`REVISION`] on is accepted.
+    fn accept<'m>(
+        &self,
+        request: &'m str,
+        versions: &'m [&'m str],
+        _place: Place,
+    ) -> Result<Accepted<'m>, Refusal<'m>> {
+        let request = Request::parse(request)?;
+        if !matches!(request.id.kind(), IdKind::String | IdKind::Integer) {
+            let why = "the id is not a string or an integer";
+            return Err(Refusal::new(Failure::InvalidRequest(why), None));
+        }
+        let id = Some(request.id.get());
+        Self::envelope(&request, versions).map_err(|failure| Refusal::new(failure, id))?;
+        let expected = Expectation { id: Some(request.id.print()), streaming: false };
+        Ok(Accepted::new(expected, id))
+    }
+
+    fn classify<'m>(&self, expected: &Expectation, reply: &'m str) -> Class<'m> {
+        match Message::parse(reply) {
+            Ok(Message::Notification(notification)) => {
+                Class::Notification { method: notification.method }
+            }
+            Ok(Message::Response(response)) if expected.id == Some(response.id.print()) => {
+                Class::Last(End::Answer)
+            }
+            // An error that names no request: its sender could not read the id.
+            Ok(Message::Error(error))
+                if error.id.is_none_or(|id| expected.id == Some(id.print())) =>
+            {
+                Class::Last(End::Error { code: error.code })
+            }
+            Ok(Message::Response(_) | Message::Error(_)) => Class::Foreign(Foreign::OtherId),
+            Ok(Message::Request(_)) => Class::Foreign(Foreign::NotAReply),
+            Err(rejected) => Class::Foreign(rejected.fault.into()),
+        }
+    }
+
+    fn write_failure(&self, failure: &Failure<'_>, id: Option<&str>, out: &mut Writer<'_>) {
+        let id = id.map_or(ErrorId::Absent, ErrorId::Known);
+        let code = match failure {
+            Failure::UnsupportedVersion { .. } => UNSUPPORTED_PROTOCOL_VERSION,
+            other => other.code().unwrap_or(jsonrpc::INTERNAL_ERROR),
+        };
+        jsonrpc::write_error(
+            out,
+            id,
+            code,
+            failure.sentence(),
+            Some(&|data| match failure {
+                Failure::UnsupportedVersion { requested, served } => {
+                    data.raw("{\"supported\":[");
+                    for (place, version) in served.iter().enumerate() {
+                        data.raw(if place == 0 { "" } else { "," }).string(version);
+                    }
+                    // Both members are required, so a request that names no version "requests" "".
+                    let requested = requested.map_or("\"\"", |version| version.get());
+                    data.raw("],\"requested\":").raw(requested).raw("}");
+                }
+                other => {
+                    data.raw("{\"reason\":").string(other.reason());
+                    for (name, number) in other.numbers().into_iter().flatten() {
+                        data.raw(",").string(name).raw(":");
+                        data.int(i64::try_from(number).unwrap_or(i64::MAX));
+                    }
+                    data.raw("}");
+                }
+            }),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::format;
+    use std::string::String;
+
+    fn request(id: &str, meta: &str) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list","params":{{"_meta":{meta}}}}}"#
+        )
+    }
+
+    fn meta(version: &str) -> String {
+        format!(r#"{{"{META_PROTOCOL_VERSION}":"{version}","{META_CLIENT_CAPABILITIES}":{{}}}}"#)
+    }
+
+    fn error(text: &str, versions: &[&str]) -> String {
+        let refusal = Mcp.accept(text, versions, Place::Direct).unwrap_err();
+        let mut buffer = [0; 512];
+        let mut out = Writer::new(&mut buffer);
+        Mcp.write_failure(&refusal.failure, refusal.id, &mut out);
+        String::from(out.finish().unwrap())
+    }
+
+    #[test]
+    fn ids_are_strings_or_integers_and_come_back_byte_for_byte() {
+        for id in ["1", "-7", "8.0", "1e2", "\"\"", "\"caf\\u00e9\"", "9007199254740993"] {
+            let text = request(id, &meta(REVISION));
+            assert_eq!(Mcp.accept(&text, &[], Place::Direct).unwrap().id, Some(id));
+        }
+        for id in ["null", "1.5", "true", "{}", "[]"] {
+            let answer = error(&request(id, &meta(REVISION)), &[]);
+            assert!(
+                answer.starts_with("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600,"),
+                "{answer}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_request_of_a_revision_that_is_not_served_gets_32022_with_its_data() {
+        let text = request("\"a\"", &meta("2025-11-25"));
+        assert_eq!(
+            error(&text, &["2026-07-28", "2027-01-01"]),
+            r#"{"jsonrpc":"2.0","id":"a","error":{"code":-32022,"message":"this version is not served","data":{"supported":["2026-07-28","2027-01-01"],"requested":"2025-11-25"}}}"#
+        );
+        assert!(error(&text, &[]).contains("-32022"));
+        assert!(error(&request("1", &meta("2026-7-28")), &[]).contains("-32022"));
+        // A later revision passes, and a bot that states others refuses it.
+        let later = request("1", &meta("2027-03-01"));
+        assert!(Mcp.accept(&later, &[], Place::Direct).is_ok());
+        assert!(Mcp.accept(&later, &["2027-03-01"], Place::Direct).is_ok());
+        assert!(error(&later, &["2026-07-28"]).contains("-32022"));
+    }
+
+    #[test]
+    fn a_missing_or_malformed_envelope_gets_32602() {
+        for params in [
+            "{}",
+            "[]",
+            r#"{"_meta":null}"#,
+            r#"{"_meta":{}}"#,
+            r#"{"_meta":{},"_meta":{}}"#,
+            &format!(
+                r#"{{"_meta":{{"{META_PROTOCOL_VERSION}":7,"{META_CLIENT_CAPABILITIES}":{{}}}}}}"#
+            ),
+            &format!(r#"{{"_meta":{{"{META_PROTOCOL_VERSION}":"2026-07-28"}}}}"#),
+            &format!(
+                r#"{{"_meta":{{"{META_PROTOCOL_VERSION}":"2026-07-28","{META_CLIENT_CAPABILITIES}":null}}}}"#
+            ),
+        ] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
+            let answer = error(&text, &[]);
+            assert!(
+                answer.starts_with("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32602,"),
+                "{text} {answer}"
+            );
+        }
+        assert!(error(r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#, &[]).contains("-32602"));
+    }
+
+    #[test]
+    fn an_initialize_of_an_earlier_revision_learns_what_is_served() {
+        let text = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+        let answer = error(text, &[]);
+        assert!(
+            answer.contains(r#""supported":["2026-07-28"],"requested":"2025-06-18""#),
+            "{answer}"
+        );
+    }
+
+    #[test]
+    fn what_is_not_a_request_gets_32700_or_32600() {
+        for (text, start) in [
+            ("{", r#"{"jsonrpc":"2.0","error":{"code":-32700,"#),
+            (
+                r#"{"jsonrpc":"2.0","id":9,"method":"m","params":{"#,
+                r#"{"jsonrpc":"2.0","id":9,"error":{"code":-32700,"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#,
+                r#"{"jsonrpc":"2.0","error":{"code":-32600,"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":9,"result":{}}"#,
+                r#"{"jsonrpc":"2.0","id":9,"error":{"code":-32600,"#,
+            ),
+            (r#"[1]"#, r#"{"jsonrpc":"2.0","error":{"code":-32600,"#),
+        ] {
+            assert!(error(text, &[]).starts_with(start), "{text} {}", error(text, &[]));
+        }
+    }
+
+    #[test]
+    fn each_reply_is_classified() {
+        let text = request("7", &meta(REVISION));
+        let expected = Mcp.accept(&text, &[], Place::Direct).unwrap().expected;
+        let class = |reply| Mcp.classify(&expected, reply);
+        assert!(matches!(
+            class(r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":0,"progress":1}}"#),
+            Class::Notification { method } if method == *PROGRESS
+        ));
+        assert_eq!(class(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#), Class::Last(End::Answer));
+        assert_eq!(class(r#"{"result":{},"id":7.0,"jsonrpc":"2.0"}"#), Class::Last(End::Answer));
+        assert_eq!(
+            class(r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"m"}}"#),
+            Class::Last(End::Error { code: -32602 })
+        );
+        for id in ["", r#""id":null,"#] {
+            let reply =
+                format!(r#"{{"jsonrpc":"2.0",{id}"error":{{"code":-32700,"message":"m"}}}}"#);
+            assert_eq!(class_of(&expected, &reply), Class::Last(End::Error { code: -32700 }));
+        }
+        assert_eq!(
+            class(r#"{"jsonrpc":"2.0","id":"7","result":{}}"#),
+            Class::Foreign(Foreign::OtherId)
+        );
+        assert_eq!(
+            class(r#"{"jsonrpc":"2.0","id":8,"error":{"code":1,"message":"m"}}"#),
+            Class::Foreign(Foreign::OtherId)
+        );
+        assert_eq!(class_of(&expected, &text), Class::Foreign(Foreign::NotAReply));
+        assert!(matches!(class("one moment please"), Class::Foreign(Foreign::Json(_))));
+        assert_eq!(class("{}"), Class::Foreign(Foreign::Message(jsonrpc::Fault::Version)));
+    }
+
+    fn class_of<'m>(expected: &Expectation, reply: &'m str) -> Class<'m> {
+        Mcp.classify(expected, reply)
+    }
+
+    #[test]
+    fn the_over_size_error_has_the_sizes() {
+        let mut buffer = [0; 256];
+        let mut out = Writer::new(&mut buffer);
+        let failure = Failure::TooLarge { needed: 20_000, limit: 15_602 };
+        Mcp.write_failure(&failure, Some("1"), &mut out);
+        assert_eq!(
+            out.finish().unwrap(),
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the answer does not fit into one message","data":{"reason":"too_large","size":20000,"limit":15602}}}"#
+        );
+    }
+}

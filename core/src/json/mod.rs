@@ -419,12 +419,16 @@ impl<'a> Str<'a> {
         }
         writer.finish()
     }
+}
 
-    /// Whether both strings mean the same.
-    pub fn means(&self, other: &Str<'_>) -> bool {
+impl PartialEq<Str<'_>> for Str<'_> {
+    /// Whether both mean the same.
+    fn eq(&self, other: &Str<'_>) -> bool {
         self.text == other.text || self.chars().eq(other.chars())
     }
 }
+
+impl Eq for Str<'_> {}
 
 impl PartialEq<str> for Str<'_> {
     fn eq(&self, other: &str) -> bool {
