@@ -34,9 +34,8 @@
 /// Bytes counted side by side.
 const LANES: usize = 32;
 
-/// Rows that a lane can add up before it could overflow: 51 times the largest extra cost, 5, is
-/// exactly 255.
-const ROWS: usize = 51;
+/// Rows that a lane can count before it could overflow: each row adds at most 1.
+const ROWS: usize = 255;
 
 /// Bytes that are counted between two looks at a limit.
 const BLOCK: usize = LANES * ROWS;
@@ -44,19 +43,25 @@ const BLOCK: usize = LANES * ROWS;
 /// The most bytes that one byte of text can become.
 const MAX_COST: usize = 6;
 
+/// What escaping adds to a control character without a short form (`\u00xx`).
+const LONG: u8 = 5;
+
 /// The extra cost of each byte.
 static EXTRA: [u8; 256] = extra_table();
 
-/// What escaping adds to one byte: 0, 1 or 5.
+/// Whether a byte is escaped by one backslash in front.
 ///
 /// Written without a branch, so that it becomes vector code when applied to a row.
 #[inline(always)]
-const fn extra(byte: u8) -> u8 {
-    let control = (byte < 0x20) as u8;
-    let quoted = (byte == b'"') as u8 | (byte == b'\\') as u8;
-    let short = (byte == b'\t') as u8 | (byte == b'\n') as u8 | (byte == b'\r') as u8;
-    // As masks: 5 for a control character, less 4 for one with a short form, 1 for the other two.
-    (control.wrapping_neg() & 5).wrapping_add(quoted).wrapping_sub(short.wrapping_neg() & 4)
+const fn is_short(byte: u8) -> bool {
+    // TAB and CR differ in one bit.
+    (byte | 4 == b'\r') | (byte == b'\n') | (byte == b'"') | (byte == b'\\')
+}
+
+/// Whether a byte is written as `\u00xx`; without a branch as well.
+#[inline(always)]
+const fn is_long(byte: u8) -> bool {
+    (byte < 0x20) & !is_short(byte)
 }
 
 #[expect(
@@ -68,7 +73,7 @@ const fn extra_table() -> [u8; 256] {
     let mut table = [0; 256];
     let mut byte = 0;
     while byte < 256 {
-        table[byte] = extra(byte as u8);
+        table[byte] = is_short(byte as u8) as u8 + LONG * is_long(byte as u8) as u8;
         byte += 1;
     }
     table
@@ -92,18 +97,24 @@ pub(crate) fn extra_by_lanes(bytes: &[u8]) -> usize {
     bytes
         .chunks(BLOCK)
         .map(|block| {
-            let mut lanes = [0_u8; LANES];
+            let (mut short, mut long) = ([0_u8; LANES], [0_u8; LANES]);
             let rows = block.chunks_exact(LANES);
             let rest = rows.remainder();
             for row in rows {
-                for (lane, &byte) in lanes.iter_mut().zip(row) {
-                    *lane = lane.wrapping_add(extra(byte));
+                for ((short, long), &byte) in short.iter_mut().zip(&mut long).zip(row) {
+                    *short = short.wrapping_add(u8::from(is_short(byte)));
+                    *long = long.wrapping_add(u8::from(is_long(byte)));
                 }
             }
-            let sum = lanes.iter().map(|&lane| usize::from(lane)).sum::<usize>();
-            sum.saturating_add(extra_by_table(rest))
+            total(&short)
+                .saturating_add(total(&long).saturating_mul(usize::from(LONG)))
+                .saturating_add(extra_by_table(rest))
         })
         .fold(0, usize::saturating_add)
+}
+
+fn total(lanes: &[u8; LANES]) -> usize {
+    lanes.iter().map(|&lane| usize::from(lane)).sum()
 }
 
 /// What escaping adds to the bytes, counted in the way that suits the target.
@@ -188,8 +199,8 @@ pub fn fits(text: &str, limit: usize) -> bool {
 pub fn longest_prefix(text: &str, limit: usize) -> &str {
     let mut rest = text.as_bytes();
     let mut spare = limit;
-    // First whole blocks, then rows of the block that did not fit, then bytes of that row.
-    for step in [BLOCK, LANES, 1] {
+    // Whole blocks first, then ever smaller pieces of the one that did not fit.
+    for step in [BLOCK, 16 * LANES, LANES, 1] {
         for piece in rest.chunks(step) {
             let Some(left) = spare.checked_sub(escaped_len_bytes(piece)) else { break };
             spare = left;
@@ -337,7 +348,7 @@ mod tests {
     #[test]
     fn fits_at_one_below_and_one_above_the_escaped_length() {
         for unit in ["x", "\"", "\u{8}", "\u{7f}", "é", "漢", "📦", "a\u{c}\n漢"] {
-            for count in [0, 1, 7, 31, 32, 33, 1632, 1633, 5000] {
+            for count in [0, 1, 7, 31, 32, 33, 8160, 8161, 12_000] {
                 let text = unit.repeat(count);
                 let len = model(text.as_bytes());
                 assert_eq!(escaped_len(&text), len);
