@@ -110,11 +110,11 @@ fn check(case: &Map<String, Value>) -> Result<Vec<String>, String> {
     let accepted = required(case, "accepted", Value::as_bool)?;
     let encoded = encode(&message);
     let mut wrong = Vec::new();
-    if let Some(expected) = optional(case, "encoded", Value::as_str)? {
-        if encoded != expected {
-            let same = encoded.bytes().zip(expected.bytes()).take_while(|(a, b)| a == b).count();
-            wrong.push(format!("encoded differs from byte {same} on"));
-        }
+    if let Some(expected) = optional(case, "encoded", Value::as_str)?
+        && encoded != expected
+    {
+        let same = encoded.bytes().zip(expected.bytes()).take_while(|(a, b)| a == b).count();
+        wrong.push(format!("encoded differs from byte {same} on"));
     }
     if let Some(expected) = optional(case, "sha256", Value::as_str)? {
         let actual: String =
