@@ -1,1 +1,3 @@
-//! placeholder
+//! Black-box tests of the agentwire crates: what the tests in `tests/` and the programs share.
+
+pub mod vectors;

@@ -1,6 +1,7 @@
 //! placeholder
 pub mod caller;
 pub mod command;
+pub mod encode;
 mod ids;
 pub mod responder;
 #[cfg(feature = "alloc")]
