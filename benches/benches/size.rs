@@ -124,8 +124,10 @@ fn ratios() {
 
     println!("size check of {} bytes of text, whatever it says", MessageShape::new().room());
     let texts = CONTENTS.map(|(content, unit)| (content, text_of_fixed_length(unit)));
-    let work = |(content, text)| Candidate::new(content, move || agentwire(black_box(text)));
-    let medians = Medians::measure(texts.iter().map(|(c, text)| (*c, text)).map(work).collect());
+    let candidates = texts
+        .iter()
+        .map(|(content, text)| Candidate::new(content, move || agentwire(black_box(text))));
+    let medians = Medians::measure(candidates.collect());
     println!("{medians}  slowest content: {:.2} times the fastest", medians.spread());
 }
 
