@@ -1,4 +1,4 @@
-//! The escape-aware length and the encoder against aeson itself, the chat core's encoder.
+//! The escape-aware length, the writer and the encoder against aeson itself, the chat core's encoder.
 #![cfg(feature = "system")]
 
 use std::fs::{self, File};
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use agentwire_core::chat::encode::{WireMessage, encode};
+use agentwire_core::json::Writer;
 use agentwire_core::json::length::escaped_len;
 
 const STRINGS: usize = 100_000;
@@ -109,6 +110,11 @@ fn aeson_agrees_on_100_000_strings() {
     for (index, string) in strings.iter().enumerate() {
         let expected = next_frame(&mut encoded);
         assert_eq!(escaped_len(string) + 2, expected.len(), "string {index}: {string:?}");
+        let mut buffer = vec![0; expected.len()];
+        let mut writer = Writer::new(&mut buffer);
+        writer.string(string);
+        let written = writer.finish().expect("room for what aeson needs");
+        assert_eq!(written.as_bytes(), expected, "string {index}: {string:?}");
         let message = encode(&WireMessage::new("", string));
         let text = message
             .split_once("\"content\":{\"text\":")
