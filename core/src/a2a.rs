@@ -258,7 +258,7 @@ impl A2a {
             version => versions.iter().any(|served| major_minor(served) == version),
         };
         if !is_served {
-            return Err(Failure::UnsupportedVersion { requested, served });
+            return Err(Failure::version(requested, served));
         }
         if PUSH_METHODS.iter().any(|method| request.method == **method) {
             return Err(Failure::PushNotSupported);

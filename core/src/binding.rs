@@ -2,7 +2,7 @@
 //!
 //! The machines know commands, quotes, senders and deadlines. What a request is, which reply is
 //! the last one and how an error is written belongs to the protocol after `/_call`, and that is
-//! all a binding says. [`Mcp`](crate::mcp::Mcp) and [`A2a`](crate::a2a::A2a) are the two that the
+//! all a binding says. [`Mcp`] and [`A2a`] are the two that the
 //! document defines ("Protocol names"); [`Standard`] is either of them. A protocol of your own is
 //! a type of your own:
 //!
@@ -207,6 +207,9 @@ impl<'m> From<Rejected<'m>> for Refusal<'m> {
     }
 }
 
+/// The longest version that an error repeats, in bytes of its JSON text.
+pub const MAX_VERSION_LEN: usize = 64;
+
 /// Why a request gets an error instead of an answer. Each binding has an error for each.
 ///
 /// ```
@@ -228,7 +231,7 @@ pub enum Failure<'m> {
     MethodNotFound,
     /// The request is of a version that is not served.
     UnsupportedVersion {
-        /// The version it names, if it names one.
+        /// The version it names, if it names one of at most [`MAX_VERSION_LEN`] bytes.
         requested: Option<Str<'m>>,
         /// The versions that are served.
         served: &'m [&'m str],
@@ -260,6 +263,14 @@ pub enum Failure<'m> {
     TimedOut,
     /// The handler failed.
     Internal,
+}
+
+impl<'m> Failure<'m> {
+    /// A version that is not served; one that is too long to be repeated is left out.
+    pub(crate) fn version(requested: Option<Str<'m>>, served: &'m [&'m str]) -> Self {
+        let requested = requested.filter(|version| version.get().len() <= MAX_VERSION_LEN);
+        Self::UnsupportedVersion { requested, served }
+    }
 }
 
 impl Failure<'_> {

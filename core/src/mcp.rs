@@ -71,7 +71,7 @@ impl Mcp {
             // A client of an earlier revision starts like this: tell it what is served.
             if request.method == *"initialize" {
                 let requested = params.and_then(|params| requested_by(&params, "protocolVersion"));
-                return Err(Failure::UnsupportedVersion { requested, served });
+                return Err(Failure::version(requested, served));
             }
             return Err(Failure::InvalidParams("params._meta is missing or not an object"));
         };
@@ -90,11 +90,7 @@ impl Mcp {
         } else {
             versions.iter().any(|served| version == **served)
         };
-        if is_served {
-            Ok(())
-        } else {
-            Err(Failure::UnsupportedVersion { requested: Some(version), served })
-        }
+        if is_served { Ok(()) } else { Err(Failure::version(Some(version), served)) }
     }
 }
 

@@ -30,6 +30,9 @@ use crate::json::{self, BufferTooSmall, Object, Writer};
 
 const KEYWORD: &str = "/_call";
 
+/// Where a mention begins.
+pub(super) const MEMBER_OFFSET: usize = KEYWORD.len() + 1;
+
 /// A command: who is called, the protocol, and its request.
 ///
 /// ```
@@ -124,6 +127,8 @@ pub enum CommandErrorKind {
     MemberQuote,
     /// A member's name begins with `#`, `@`, a quote or a control character.
     MemberStart,
+    /// A member is mentioned in a direct chat, which has none.
+    MemberInDirectChat,
     /// An unquoted member's name holds a comma or a dot or ends in punctuation: quotes are needed.
     MemberPunctuation,
     /// No protocol's name follows.
@@ -137,7 +142,7 @@ pub enum CommandErrorKind {
 }
 
 impl CommandError {
-    const fn new(kind: CommandErrorKind, offset: usize) -> Self {
+    pub(super) const fn new(kind: CommandErrorKind, offset: usize) -> Self {
         Self { kind, offset }
     }
 }
@@ -150,6 +155,7 @@ impl fmt::Display for CommandErrorKind {
             Self::NoMember => f.write_str("no member's name follows the @"),
             Self::MemberQuote => f.write_str("the quote around the member's name is not closed"),
             Self::MemberStart => f.write_str("a member's name cannot begin like this"),
+            Self::MemberInDirectChat => f.write_str("a direct chat has no members to mention"),
             Self::MemberPunctuation => {
                 f.write_str("a member's name with this punctuation has to stand in single quotes")
             }

@@ -28,6 +28,20 @@ pub struct ContactId(pub i64);
 #[allow(clippy::exhaustive_structs)] // A name for an integer.
 pub struct GroupId(pub i64);
 
+/// A member of a group as one profile's database counts members: the chat core's
+/// `groupMemberId`. Sending a mention takes it; nothing else does, since every side has its own.
+///
+/// ```
+/// use agentwire_core::chat::GroupMemberId;
+/// assert_eq!(GroupMemberId(7).0, 7);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+#[allow(clippy::exhaustive_structs)] // A name for an integer.
+pub struct GroupMemberId(pub i64);
+
 /// A chat item: the chat core's `itemId`. It is unique in one profile's database; the two sides
 /// of a conversation number the same message differently.
 ///
