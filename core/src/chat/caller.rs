@@ -693,12 +693,12 @@ impl<B: Binding, S: Storage> Caller<B, S> {
     ///
     /// # Errors
     /// [`CallError`]; nothing has changed then.
-    pub fn call<'o>(
+    pub fn call<'c: 'o, 'o>(
         &mut self,
         now: Instant,
-        call: &Call<'o, B>,
+        call: &Call<'c, B>,
         out: &'o mut [u8],
-    ) -> Result<(CallId, Transmit<'o>), CallError<'o>> {
+    ) -> Result<(CallId, Transmit<'o>), CallError<'c>> {
         self.advance(now);
         let chat = call.to.chat();
         let binding = call.binding;
