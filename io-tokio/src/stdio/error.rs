@@ -281,6 +281,17 @@ pub enum SpawnError {
 }
 
 impl SpawnError {
+    /// The program.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        match self {
+            SpawnError::Start { program, .. }
+            | SpawnError::NoAnswer { program, .. }
+            | SpawnError::Revision { program, .. }
+            | SpawnError::Discover { program } => program,
+        }
+    }
+
     /// The last of what the program wrote to its standard error before it failed to answer; empty
     /// for the other errors. Escape it before it reaches a terminal.
     #[must_use]
