@@ -7,6 +7,8 @@ use std::io;
 use std::process::ExitStatus;
 use std::sync::Arc;
 
+use agentwire_core::{json, jsonrpc, mcp};
+
 /// A request that is not passed to the server.
 ///
 /// Real servers meet such input with silence, or take it as the sign of a client of an older
@@ -16,55 +18,33 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub enum RequestError {
     /// The text is not JSON.
-    NotJson {
-        /// The line and column of the fault, from 1.
-        at: (usize, usize),
-    },
-    /// The text is JSON, but not an object.
-    NotAnObject,
-    /// A member that may be there once is there twice.
-    Duplicate {
-        /// The member's name.
-        member: &'static str,
-    },
-    /// `jsonrpc` is not `"2.0"`.
-    Version,
-    /// `id` is missing or neither a string nor an integer (MCP 2026-07-28, basic, Requests).
-    Id,
-    /// `method` is missing or not a string.
-    Method,
-    /// `params` or `params._meta` is missing or not an object (MCP 2026-07-28, basic, `_meta`).
-    Meta,
-    /// A required key of `_meta` is missing or of the wrong type.
-    MetaKey {
-        /// The key.
-        key: &'static str,
-    },
-    /// `progressToken` is neither a string nor an integer.
-    ProgressToken,
+    NotJson(json::Error),
+    /// The text is JSON, but not a JSON-RPC request.
+    NotARequest(jsonrpc::Fault),
+    /// It is not a request of MCP: why.
+    Invalid(&'static str),
+    /// Its `params._meta` is missing or malformed (MCP 2026-07-28, basic, `_meta`): why.
+    Params(&'static str),
+    /// It is of a revision before [`REVISION`](super::REVISION).
+    Revision,
 }
 
 impl RequestError {
-    /// The JSON-RPC error code for the answer: -32700, -32600 or -32602.
+    /// The JSON-RPC error code for the answer.
     ///
     /// ```
     /// use agentwire_tokio::stdio::RequestError;
-    /// assert_eq!(RequestError::NotJson { at: (1, 1) }.code(), -32700);
-    /// assert_eq!(RequestError::Id.code(), -32600);
-    /// assert_eq!(RequestError::Meta.code(), -32602);
+    /// assert_eq!(RequestError::Params("no _meta").code(), -32602);
+    /// assert_eq!(RequestError::Revision.code(), -32022);
     /// ```
     #[must_use]
-    pub const fn code(&self) -> i32 {
+    pub const fn code(&self) -> i64 {
         match self {
-            RequestError::NotJson { .. } => -32700,
-            RequestError::NotAnObject
-            | RequestError::Duplicate { .. }
-            | RequestError::Version
-            | RequestError::Id
-            | RequestError::Method => -32600,
-            RequestError::Meta | RequestError::MetaKey { .. } | RequestError::ProgressToken => {
-                -32602
-            }
+            RequestError::NotJson(_) => jsonrpc::PARSE_ERROR,
+            RequestError::NotARequest(fault) => fault.code(),
+            RequestError::Invalid(_) => jsonrpc::INVALID_REQUEST,
+            RequestError::Params(_) => jsonrpc::INVALID_PARAMS,
+            RequestError::Revision => mcp::UNSUPPORTED_PROTOCOL_VERSION,
         }
     }
 }
@@ -72,22 +52,11 @@ impl RequestError {
 impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RequestError::NotJson { at: (line, column) } => {
-                write!(f, "the request is not JSON (line {line}, column {column})")
-            }
-            RequestError::NotAnObject => f.write_str("the request is not a JSON object"),
-            RequestError::Duplicate { member } => {
-                write!(f, "the request has the member {member} twice")
-            }
-            RequestError::Version => f.write_str("jsonrpc is not \"2.0\""),
-            RequestError::Id => f.write_str("id is not a string or an integer"),
-            RequestError::Method => f.write_str("method is not a string"),
-            RequestError::Meta => f.write_str("params._meta is not an object"),
-            RequestError::MetaKey { key } => {
-                write!(f, "params._meta has no well-formed {key}")
-            }
-            RequestError::ProgressToken => {
-                f.write_str("progressToken is not a string or an integer")
+            RequestError::NotJson(error) => write!(f, "the request is not JSON: {error}"),
+            RequestError::NotARequest(fault) => write!(f, "the request is not valid: {fault}"),
+            RequestError::Invalid(why) | RequestError::Params(why) => f.write_str(why),
+            RequestError::Revision => {
+                write!(f, "the request is of a revision before {}", mcp::REVISION)
             }
         }
     }

@@ -81,7 +81,7 @@ use supervise::Supervisor;
 use tail::Tail;
 
 /// The MCP revision spoken here, and the oldest one.
-pub const REVISION: &str = "2026-07-28";
+pub const REVISION: &str = agentwire_core::mcp::REVISION;
 
 /// How many lines may wait to be written to a server.
 const OUTGOING: usize = 64;

@@ -117,7 +117,7 @@ impl Routes {
             Line::Overlong(head) => self.overlong(head),
             Line::NotUtf8 => count(&self.dropped.not_utf8),
             Line::Text(text) => match Incoming::parse(text) {
-                Incoming::Response { key, outcome } => {
+                Incoming::Response(key, outcome) => {
                     self.finish(key, |names| {
                         let answer = outcome.restored(key, names);
                         answer.map(Reply::Response).ok_or_else(|| {
@@ -128,7 +128,13 @@ impl Routes {
                 }
                 Incoming::Notification(notification) => self.notify(&notification),
                 Incoming::Stray => count(&self.dropped.unknown),
-                Incoming::Request | Incoming::Malformed => count(&self.dropped.malformed),
+                Incoming::Malformed(key) => {
+                    count(&self.dropped.malformed);
+                    // Better an error at once than silence until the deadline.
+                    if let Some(key) = key {
+                        self.fail(key, BackendError::InvalidAnswer);
+                    }
+                }
             },
         }
     }
@@ -143,7 +149,16 @@ impl Routes {
         });
         if let Some(key) = key {
             let limit = self.options.max_line;
-            self.finish(key, |_| Err(BackendError::AnswerTooLarge { limit }));
+            self.fail(key, BackendError::AnswerTooLarge { limit });
+        }
+    }
+
+    /// Ends a call whose answer cannot be used, if it is still in flight.
+    fn fail(&self, key: u64, error: BackendError) {
+        let call = self.state().calls.remove(&key);
+        if let Some(Pending { to, .. }) = call {
+            // Fails only when the caller has just gone.
+            let _ = to.try_send(Err(error));
         }
     }
 
