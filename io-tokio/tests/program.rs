@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -311,4 +311,109 @@ fn a_second_signal_ends_at_once_and_stubborn_children_too() {
         assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
         all_gone(&pids);
     }
+}
+
+/// Runs with this on standard input.
+fn feed(args: &[&str], input: &[u8]) -> Output {
+    let mut child = agentwire(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    child.stdin.take().expect("a pipe").write_all(input).expect("it reads");
+    child.wait_with_output().expect("it ends")
+}
+
+fn feed_json(args: &[&str], input: &[u8]) -> (Option<i32>, Value) {
+    let output = feed(&[args, &["--json"]].concat(), input);
+    (output.status.code(), serde_json::from_slice(&output.stdout).expect("JSON"))
+}
+
+#[test]
+fn a_message_is_measured() {
+    let (code, value) = feed_json(&["inspect", "message"], b"say \"hi\"\n");
+    assert_eq!(code, Some(0));
+    // 8 bytes, two of them escaped, in a frame of 114.
+    assert_eq!((&value["bytes"], &value["fits"]), (&124.into(), &true.into()));
+    assert_eq!(value["parts"]["escapes"], 2);
+
+    let most = [b'x'; 15_602 - 114];
+    assert_eq!(feed_json(&["inspect", "message"], &most).0, Some(0));
+    let (code, value) = feed_json(&["inspect", "message"], &[&most[..], b"x"].concat());
+    assert_eq!(code, Some(6));
+    assert_eq!((&value["bytes"], &value["limit"]), (&15_603.into(), &15_602.into()));
+    let (code, _) = feed_json(&["inspect", "message", "--margin", "signed"], &most);
+    assert_eq!(code, Some(6));
+
+    let quoted = std::env::temp_dir().join(format!("agentwire-{}-quoted", std::process::id()));
+    std::fs::write(&quoted, "/_call mcp {}\n").expect("written");
+    let file = quoted.to_str().expect("UTF-8");
+    let direct = feed_json(&["inspect", "message", "--reply-to", file], b"{}").1;
+    let group =
+        feed_json(&["inspect", "message", "--reply-to", file, "--group", "--mention", "b"], b"{}");
+    std::fs::remove_file(&quoted).expect("it is ours");
+    assert_eq!(direct["bytes"], 114 + 2 + 137 + 13);
+    let parts = &group.1["parts"];
+    assert_eq!((&parts["quote"], &parts["quotedText"]), (&175.into(), &13.into()));
+    let sum: u64 = parts.as_object().expect("parts").values().filter_map(Value::as_u64).sum();
+    assert_eq!(group.1["bytes"], sum);
+
+    let shown = feed(&["inspect", "message"], &[&most[..], b"xx"].concat());
+    assert_eq!(shown.status.code(), Some(6));
+    assert!(text(&shown.stdout).ends_with("of 15602: does not fit, 2 too many\n"));
+    assert!(shown.stderr.is_empty());
+}
+
+#[test]
+fn a_command_is_explained() {
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let good = format!(
+        "/_call @'Acme shop' mcp {{\n\"jsonrpc\":\"2.0\",\"id\":12345678901234567890123,\"method\":\"tools/list\",\"params\":{{{meta}}}}}"
+    );
+    let (code, value) = feed_json(&["inspect", "command"], good.as_bytes());
+    assert_eq!(code, Some(0), "{value}");
+    assert_eq!((&value["member"], &value["protocol"]), (&"Acme shop".into(), &"mcp".into()));
+    assert_eq!(value["call"]["id"], "12345678901234567890123");
+    assert_eq!(value["call"]["method"], "tools/list");
+    let direct = value["replyRoom"]["direct"].as_u64().expect("a number");
+    assert_eq!(value["replyRoom"]["group"], direct - 38);
+    let shown = feed(&["inspect", "command"], good.as_bytes());
+    assert!(text(&shown.stdout).starts_with("to         @Acme shop\nprotocol   mcp\n"));
+
+    for (input, offset) in [("/_call  mcp {}", 7), ("/_call mcp  {}", 11), ("/_call MCP {}", 7)] {
+        let (code, value) = feed_json(&["inspect", "command"], input.as_bytes());
+        assert_eq!((code, &value["kind"]), (Some(6), &"malformed".into()));
+        assert_eq!(value["offset"], offset, "{input}");
+        let shown = feed(&["inspect", "command"], input.as_bytes());
+        let caret = text(&shown.stdout).lines().last().expect("a line");
+        assert_eq!(caret.find('^'), Some(offset + 2), "{input}");
+    }
+    let (code, value) = feed_json(&["inspect", "command"], b"/_call mcp {\"id\":7, ]");
+    assert_eq!(code, Some(6));
+    assert_eq!(value["call"]["answer"]["error"]["code"], -32700);
+    assert_eq!(value["malformed"]["offset"], 20);
+    let (code, value) = feed_json(&["inspect", "command"], b"/_call own {}");
+    assert_eq!((code, &value["call"]), (Some(0), &Value::Null));
+    for input in ["hello", "/_call", "/_caller mcp {}", ""] {
+        let (code, value) = feed_json(&["inspect", "command"], input.as_bytes());
+        assert_eq!((code, &value["kind"]), (Some(0), &"other".into()), "{input}");
+    }
+}
+
+#[test]
+fn odd_input_is_explained_or_refused() {
+    let output = feed(&["inspect", "message"], b"a\xff");
+    assert_eq!(output.status.code(), Some(6));
+    assert_eq!(text(&output.stderr), "agentwire: standard input: not UTF-8 (byte 1)\n");
+    let output = feed(&["inspect", "message", "--reply-to", "/nonexistent"], b"");
+    assert_eq!(output.status.code(), Some(2));
+    let deep = format!("/_call mcp {}", "{\"a\":".repeat(200));
+    assert_eq!(feed_json(&["inspect", "command"], deep.as_bytes()).0, Some(6));
+    let hostile = "/_call mcp {\u{1b}]0;owned\u{7}\u{202e}";
+    let shown = feed(&["inspect", "command"], hostile.as_bytes());
+    assert!(!text(&shown.stdout).contains(['\u{1b}', '\u{7}', '\u{202e}']));
+    let hostile = "/_call @\u{9b}2J mcp {}".as_bytes();
+    let shown = feed(&["inspect", "command"], hostile);
+    assert!(!text(&shown.stdout).contains('\u{9b}'));
 }

@@ -1,9 +1,10 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args as Arguments, Command, CommandFactory, Parser, Subcommand};
+use clap::{Args as Arguments, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::exit::ExitCode;
 
@@ -76,6 +77,60 @@ fn flags(command: &Command) -> Vec<String> {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
     Demo(DemoArgs),
+    Inspect(InspectArgs),
+}
+
+/// Explain what standard input holds; a line feed at its end does not count.
+///
+/// Exit code 6 if it would be refused.
+#[derive(Debug, Arguments)]
+pub(crate) struct InspectArgs {
+    #[command(subcommand)]
+    pub(crate) subject: Subject,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Subject {
+    Message(MessageArgs),
+    Command(CommandArgs),
+}
+
+/// The encoded size of a chat message with this text, and what takes it.
+#[derive(Debug, Arguments)]
+pub(crate) struct MessageArgs {
+    /// The message is sent to a group.
+    #[arg(long)]
+    pub(crate) group: bool,
+
+    /// The message replies to the one whose text this file holds.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) reply_to: Option<PathBuf>,
+
+    /// The message mentions this member; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mention: Vec<String>,
+
+    /// What is kept free for the group's own wrapping.
+    #[arg(long, value_name = "MARGIN", default_value = "none")]
+    pub(crate) margin: MarginName,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum MarginName {
+    /// Nothing: direct chats and groups without relays.
+    None,
+    /// A group whose messages are signed.
+    Signed,
+    /// A channel or a group with relays.
+    Relayed,
+}
+
+/// The parts of a `/_call` command, or where it goes wrong.
+#[derive(Debug, Arguments)]
+pub(crate) struct CommandArgs {
+    /// The command is sent to a group, as one with a mention always is.
+    #[arg(long)]
+    pub(crate) group: bool,
 }
 
 /// Show agents at work, all within this process.

@@ -7,6 +7,7 @@
 mod args;
 mod demo;
 mod exit;
+mod inspect;
 mod output;
 mod signals;
 mod terminal;
@@ -35,6 +36,7 @@ fn run(args: &Args) -> Result<(), Failure> {
         Some(Action::Demo(demo)) => {
             signals::block_on(|shutdown| async { demo::run(demo, &mut output, shutdown).await })
         }
+        Some(Action::Inspect(args)) => inspect::run(args, &mut output),
         None => Args::command()
             .error(ErrorKind::MissingSubcommand, "a subcommand or --version is required")
             .exit(),
