@@ -60,6 +60,9 @@ fn main() -> ExitCode {
         calls_above_the_limit_are_refused
         subscriptions_are_tied_by_the_callers_id
         two_hundred_servers_leave_nothing_behind
+        a_signal_of_the_terminal_does_not_reach_the_server
+        bad_servers_do_not_spoil_a_good_one
+        limits_without_measure_are_taken
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -675,4 +678,66 @@ async fn two_hundred_servers_leave_nothing_behind() {
     }
     assert_eq!(leaders.len(), 200);
     until("all ended", || leaders.iter().all(|&leader| state(leader).is_none())).await;
+}
+
+async fn a_signal_of_the_terminal_does_not_reach_the_server() {
+    let server = spawn("serve").await;
+    let pid = rustix::process::Pid::from_raw(pid(&server).try_into().expect("a process id"));
+    let group = rustix::process::getpgid(pid).expect("it runs");
+    assert_eq!(Some(group), pid, "it leads a group of its own");
+    server.close().await;
+}
+
+async fn bad_servers_do_not_spoil_a_good_one() {
+    let short = || options(|options| options.start_timeout = Duration::from_millis(500));
+    let hanging =
+        spawn_with("serve", |options| options.idle_timeout = Duration::from_millis(500)).await;
+    let (never, gone, hung, good) = tokio::join!(
+        StdioServer::spawn(command("silent"), short()),
+        StdioServer::spawn(command("exit"), short()),
+        async { call(&hanging, "test/hold", "").await.response().await },
+        async {
+            let server = spawn("serve").await;
+            let start = Instant::now();
+            for _ in 0..50 {
+                ask(&server, "test/echo", "").await;
+            }
+            (server, start.elapsed())
+        },
+    );
+    assert!(never.expect_err("silent").program().contains("stdio"));
+    assert!(gone.is_err() && hung.is_err());
+    assert!(good.1 < Duration::from_secs(2), "{:?}", good.1);
+    good.0.close().await;
+}
+
+async fn limits_without_measure_are_taken() {
+    let server = spawn_with("serve", |options| {
+        options.start_timeout = Duration::MAX;
+        options.idle_timeout = Duration::MAX;
+        options.total_timeout = Duration::MAX;
+        options.grace = Duration::MAX;
+        options.max_line = usize::MAX;
+        options.max_notification = usize::MAX;
+        options.max_in_flight = usize::MAX;
+        options.queue = usize::MAX;
+        options.stderr_tail = 0;
+    })
+    .await;
+    ask(&server, "test/stderr", "\"bytes\":10000,").await;
+    drop(call(&server, "test/hold", "").await);
+    assert_eq!(server.stderr(), "");
+    server.close().await;
+
+    let server = spawn_with("serve", |options| {
+        options.queue = 0;
+        options.max_notification = 0;
+        options.grace = Duration::ZERO;
+    })
+    .await;
+    let text = request_with_token("1", "test/progress", "1", "\"count\":3,");
+    let mut call = server.call(&text).await.expect("sent");
+    assert!(matches!(call.next().await, Some(Ok(Reply::Response(_)))));
+    assert_eq!(server.dropped().overlong, 3);
+    server.close().await;
 }

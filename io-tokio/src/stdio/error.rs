@@ -65,6 +65,18 @@ impl fmt::Display for RequestError {
 impl Error for RequestError {}
 
 /// Why a server is no longer there.
+///
+/// ```
+/// use agentwire_tokio::stdio::{Cause, Options, ServerCommand, SpawnError, StdioServer};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let command = ServerCommand::new("sh").args(["-c", "exit 3"]);
+/// match StdioServer::spawn(command, Options::default()).await {
+///     Err(SpawnError::NoAnswer { ended, .. }) => assert_eq!(ended.cause, Cause::Exited),
+///     other => panic!("{other:?}"),
+/// }
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
@@ -79,6 +91,21 @@ pub enum Cause {
 }
 
 /// How a server ended.
+///
+/// ```
+/// use agentwire_tokio::stdio::{Options, ServerCommand, SpawnError, StdioServer};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let command = ServerCommand::new("sh").args(["-c", "echo no disk >&2; exit 3"]);
+/// match StdioServer::spawn(command, Options::default()).await {
+///     Err(SpawnError::NoAnswer { ended, .. }) => {
+///         assert_eq!(ended.status.and_then(|status| status.code()), Some(3));
+///         assert_eq!(ended.stderr(), "no disk\n");
+///     }
+///     other => panic!("{other:?}"),
+/// }
+/// # }
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Ended {
@@ -127,6 +154,13 @@ impl fmt::Display for Ended {
 }
 
 /// Which limit a call ran into.
+///
+/// ```
+/// use agentwire_tokio::stdio::{BackendError, Limit};
+/// use core::time::Duration;
+/// let error = BackendError::Timeout { limit: Limit::Total, after: Duration::from_secs(600) };
+/// assert_eq!(error.to_string(), "the server did not finish within 600s");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Limit {
@@ -137,6 +171,11 @@ pub enum Limit {
 }
 
 /// Why a call has no answer.
+///
+/// ```
+/// use agentwire_tokio::stdio::BackendError;
+/// assert_eq!(BackendError::Busy { limit: 8 }.to_string(), "8 calls are in flight already");
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum BackendError {
@@ -213,6 +252,16 @@ impl From<RequestError> for BackendError {
 }
 
 /// Why a server could not be started.
+///
+/// ```
+/// use agentwire_tokio::stdio::{Options, ServerCommand, SpawnError, StdioServer};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let command = ServerCommand::new("/nonexistent/server");
+/// let error = StdioServer::spawn(command, Options::default()).await.unwrap_err();
+/// assert!(matches!(error, SpawnError::Start { .. }));
+/// # }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SpawnError {

@@ -198,8 +198,8 @@ pub struct Options {
     pub max_notification: usize,
     /// How many calls may be in flight. Default 256.
     pub max_in_flight: usize,
-    /// How many notifications may wait for the caller to take them, for each call. Default 64;
-    /// those above are dropped, the answer never is.
+    /// How many notifications may wait for the caller to take them, for each call. Default 64, at
+    /// most 1,048,576; those above are dropped, the answer never is.
     pub queue: usize,
     /// How much of the standard error is kept, in bytes. Default 64 KiB.
     pub stderr_tail: usize,
@@ -222,6 +222,11 @@ impl Default for Options {
 }
 
 /// How many messages of a server were dropped, by reason.
+///
+/// ```
+/// use agentwire_tokio::stdio::Dropped;
+/// assert_eq!(Dropped::default().late, 0);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dropped {
@@ -242,6 +247,12 @@ pub struct Dropped {
 }
 
 /// A message that a call brought, as one line of JSON with the caller's own id and token.
+///
+/// ```
+/// use agentwire_tokio::stdio::Reply;
+/// let reply = Reply::Response(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#.into());
+/// assert_eq!(format!("{reply:?}"), "Response(36 bytes)");
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reply {
@@ -277,6 +288,21 @@ impl fmt::Debug for Reply {
 }
 
 /// A running stdio MCP server. See the [module](self).
+///
+/// ```
+/// use agentwire_tokio::stdio::{Options, ServerCommand, StdioServer};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn core::error::Error>> {
+/// # let script = r#"read q; echo '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"public"}}'; read q; echo '{"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"public"}}'; read q"#;
+/// # let command = ServerCommand::new("sh").args(["-c", script]);
+/// let server = StdioServer::spawn(command, Options::default()).await?;
+/// assert!(server.discovery().contains("2026-07-28"));
+/// assert!(server.ended().is_none());
+/// let ended = server.close().await;
+/// assert!(!ended.killed);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct StdioServer {
     name: String,
@@ -389,15 +415,14 @@ impl StdioServer {
         }
         let request = Request::parse(request)?;
         let Entered { key, line, outgoing, from } = self.routes.enter(&request)?;
-        let now = Instant::now();
         let mut call = Call {
             key,
             routes: Arc::clone(&self.routes),
             from,
             idle,
             total,
-            idle_until: now + idle,
-            total_until: now + total,
+            idle_until: deadline(idle),
+            total_until: deadline(total),
             sent: false,
             ended: false,
         };
@@ -470,6 +495,13 @@ impl StdioServer {
     }
 }
 
+/// The time after this span; for one that no clock can hold, a time nobody waits for.
+fn deadline(span: Duration) -> Instant {
+    const LONG: Duration = Duration::from_secs(30 * 365 * 86_400);
+    let now = Instant::now();
+    now.checked_add(span).unwrap_or_else(|| now + LONG)
+}
+
 /// A revision, or a later one: they are dates, and sort as text.
 fn is_modern(name: &str) -> bool {
     let dated = name.len() == REVISION.len()
@@ -481,6 +513,26 @@ fn is_modern(name: &str) -> bool {
 }
 
 /// A call in flight. Dropping it before its end cancels it at the server.
+///
+/// ```
+/// use agentwire_tokio::stdio::{Options, Reply, ServerCommand, StdioServer};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn core::error::Error>> {
+/// # let script = r#"read q; echo '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"public"}}'; read q; echo '{"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"public"}}'; read q"#;
+/// # let command = ServerCommand::new("sh").args(["-c", script]);
+/// # let server = StdioServer::spawn(command, Options::default()).await?;
+/// let request = r#"{"jsonrpc":"2.0","id":"mine","method":"tools/list","params":{"_meta":{
+///     "io.modelcontextprotocol/protocolVersion":"2026-07-28",
+///     "io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+/// let mut call = server.call(request).await?;
+/// while let Some(reply) = call.next().await {
+///     if let Reply::Response(text) = reply? {
+///         assert!(text.starts_with(r#"{"jsonrpc":"2.0","id":"mine","result":"#));
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct Call {
     key: u64,
     routes: Arc<Routes>,
@@ -516,7 +568,7 @@ impl Call {
         };
         let item = item.unwrap_or_else(|| Err(self.timed_out()));
         match &item {
-            Ok(Reply::Notification(_)) => self.idle_until = Instant::now() + self.idle,
+            Ok(Reply::Notification(_)) => self.idle_until = deadline(self.idle),
             Ok(Reply::Response(_)) | Err(_) => self.end(),
         }
         Some(item)

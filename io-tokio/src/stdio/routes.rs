@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::error::{BackendError, Ended};
 use super::line::Line;
 use super::message::{Incoming, Names, Notification, Request, Tie, cancelled, key_in_head};
-use super::{Dropped, Options, Reply};
+use super::{Dropped, Options, Reply, deadline};
 
 /// What a call's channel carries.
 pub(super) type Item = Result<Reply, BackendError>;
@@ -91,7 +91,7 @@ impl Routes {
         let key = state.next;
         state.next += 1;
         // One place more than notifications may take, so that the last item always has one.
-        let (to, from) = mpsc::channel(self.options.queue.saturating_add(1));
+        let (to, from) = mpsc::channel(self.options.queue.min(1 << 20) + 1);
         state.calls.insert(key, Pending { names: request.names(), to });
         Ok(Entered { key, line: request.line(key), outgoing, from })
     }
@@ -103,7 +103,7 @@ impl Routes {
         if state.calls.remove(&key).is_none() || !sent {
             return;
         }
-        let quiet = Instant::now() + self.options.total_timeout;
+        let quiet = deadline(self.options.total_timeout);
         state.quiet_until = state.quiet_until.max(Some(quiet));
         if let Some(outgoing) = &state.outgoing {
             // A server that does not read has no use for it: a full queue drops it.

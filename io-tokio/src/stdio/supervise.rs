@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use super::deadline;
 use super::error::{Cause, Ended};
 use super::group::Group;
 use super::line::LineReader;
@@ -91,7 +92,7 @@ impl Supervisor {
             ended.status = self.exit(Instant::now() + END_OF_INPUT).await;
         }
         self.group.terminate();
-        let grace = Instant::now() + self.routes.options.grace;
+        let grace = deadline(self.routes.options.grace);
         if !self.gone(ended, grace).await {
             ended.killed = true;
             self.group.kill();
