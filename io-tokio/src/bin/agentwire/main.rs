@@ -1,2 +1,57 @@
 //! The program agentwire.
-fn main() {}
+//!
+//! Results go to standard output, everything else to standard error. What comes from others is
+//! escaped before it reaches either (`terminal`). How the program ends is one table (`exit`).
+#![allow(clippy::std_instead_of_alloc, reason = "std is always there")]
+
+mod args;
+mod demo;
+mod exit;
+mod inspect;
+mod output;
+mod signals;
+mod terminal;
+
+use std::process;
+
+use args::{Action, Args};
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+use exit::Failure;
+use output::Output;
+
+fn main() -> process::ExitCode {
+    // No runtime, no thread and no file before this line: `--help` is quick.
+    let args = Args::read();
+    match run(&args) {
+        Ok(()) => exit::ExitCode::Ok.into(),
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(args: &Args) -> Result<(), Failure> {
+    let mut output = Output::stdout(args.json);
+    match &args.action {
+        _ if args.version => version(&mut output),
+        Some(Action::Demo(demo)) => {
+            signals::block_on(|shutdown| async { demo::run(demo, &mut output, shutdown).await })
+        }
+        Some(Action::Inspect(args)) => inspect::run(args, &mut output),
+        None => Args::command()
+            .error(ErrorKind::MissingSubcommand, "a subcommand or --version is required")
+            .exit(),
+    }
+}
+
+fn version(output: &mut Output) -> Result<(), Failure> {
+    let (name, version) = (env!("CARGO_BIN_NAME"), env!("CARGO_PKG_VERSION"));
+    if output.is_json() {
+        output.json(&serde_json::json!({
+            "name": name,
+            "version": version,
+            "mcp": [agentwire_tokio::stdio::REVISION],
+        }))
+    } else {
+        output.line(format_args!("{name} {version}"))
+    }
+}

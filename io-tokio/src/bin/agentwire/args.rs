@@ -1,0 +1,194 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args as Arguments, Command, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use crate::exit::ExitCode;
+
+/// Agent-to-agent protocols over chat.
+#[derive(Debug, Parser)]
+#[command(
+    name = "agentwire",
+    disable_version_flag = true,
+    arg_required_else_help = true,
+    after_help = ExitCode::table()
+)]
+pub(crate) struct Args {
+    /// Print the version.
+    #[arg(short = 'V', long)]
+    pub(crate) version: bool,
+
+    /// Print JSON, one object a line.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    #[command(subcommand)]
+    pub(crate) action: Option<Action>,
+}
+
+impl Args {
+    /// Reads the command line, or ends the program: with the help or with what is wrong.
+    pub(crate) fn read() -> Self {
+        Self::try_read(std::env::args_os()).unwrap_or_else(|error| error.exit())
+    }
+
+    fn try_read(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let words: Vec<OsString> = words.collect();
+        Self::try_parse_from(&words).map_err(|mut error| {
+            name_nearest(&mut error, &words);
+            error
+        })
+    }
+}
+
+/// Names the flag nearest to an unknown one, where clap's own measure finds none: it does not see
+/// that `--mpc` is `--mcp` with two letters swapped.
+fn name_nearest(error: &mut clap::Error, words: &[OsString]) {
+    if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some()
+    {
+        return;
+    }
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return };
+    let mut command = Args::command();
+    command.build();
+    let mut known = flags(&command);
+    let mut at = &command;
+    for word in words {
+        if let Some(inner) = word.to_str().and_then(|word| at.find_subcommand(word)) {
+            known = flags(inner);
+            at = inner;
+        }
+    }
+    let unknown = unknown.trim_start_matches('-');
+    let near = |flag: &String| strsim::damerau_levenshtein(unknown, flag);
+    let nearest = known.into_iter().min_by_key(near);
+    if let Some(flag) = nearest.filter(|flag| near(flag) * 2 <= flag.len()) {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(format!("--{flag}")));
+    }
+}
+
+fn flags(command: &Command) -> Vec<String> {
+    command.get_arguments().filter_map(|flag| flag.get_long()).map(str::to_owned).collect()
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Action {
+    Demo(DemoArgs),
+    Inspect(InspectArgs),
+}
+
+/// Explain what standard input holds; a line feed at its end does not count.
+///
+/// Exit code 6 if it would be refused.
+#[derive(Debug, Arguments)]
+pub(crate) struct InspectArgs {
+    #[command(subcommand)]
+    pub(crate) subject: Subject,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Subject {
+    Message(MessageArgs),
+    Command(CommandArgs),
+}
+
+/// The encoded size of a chat message with this text, and what takes it.
+#[derive(Debug, Arguments)]
+pub(crate) struct MessageArgs {
+    /// The message is sent to a group.
+    #[arg(long)]
+    pub(crate) group: bool,
+
+    /// The message replies to the one whose text this file holds.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) reply_to: Option<PathBuf>,
+
+    /// The message mentions this member; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mention: Vec<String>,
+
+    /// What is kept free for the group's own wrapping.
+    #[arg(long, value_name = "MARGIN", default_value = "none")]
+    pub(crate) margin: MarginName,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum MarginName {
+    /// Nothing: direct chats and groups without relays.
+    None,
+    /// A group whose messages are signed.
+    Signed,
+    /// A channel or a group with relays.
+    Relayed,
+}
+
+/// The parts of a `/_call` command, or where it goes wrong.
+#[derive(Debug, Arguments)]
+pub(crate) struct CommandArgs {
+    /// The command is sent to a group, as one with a mention always is.
+    #[arg(long)]
+    pub(crate) group: bool,
+}
+
+/// Show agents at work, all within this process.
+#[derive(Debug, Arguments)]
+pub(crate) struct DemoArgs {
+    /// The stdio MCP server to put behind the bot: a program and its arguments, quoted as in a
+    /// shell. Revision 2026-07-28 or later.
+    #[arg(long, value_name = "COMMAND", value_parser = words)]
+    pub(crate) mcp: Words,
+}
+
+/// A command split into words; there is at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Words {
+    pub(crate) program: String,
+    pub(crate) args: Vec<String>,
+}
+
+/// Splits a command as a shell would, without running one.
+fn words(command: &str) -> Result<Words, &'static str> {
+    let mut words = shlex::split(command).ok_or("a quote or an escape is not closed")?.into_iter();
+    let program = words.next().filter(|program| !program.is_empty()).ok_or("no program")?;
+    Ok(Words { program, args: words.collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_flag_is_named() {
+        let suggested = |line: &str| {
+            let words = line.split(' ').map(OsString::from);
+            let error = Args::try_read(words).expect_err(line);
+            assert_eq!(error.exit_code(), 2);
+            let text = error.to_string();
+            text.lines().find_map(|line| line.trim().strip_prefix("tip: ")).map(str::to_owned)
+        };
+        let similar = |flag| Some(format!("a similar argument exists: '{flag}'"));
+        assert_eq!(suggested("agentwire demo --mpc x"), similar("--mcp"));
+        assert_eq!(suggested("agentwire --json demo --mc x"), similar("--mcp"));
+        assert_eq!(suggested("agentwire --vresion"), similar("--version"));
+        assert_eq!(suggested("agentwire demo --jsno"), similar("--json"));
+        assert_eq!(suggested("agentwire demo --frobnicate"), None);
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_command_is_split_as_in_a_shell() {
+        let split = words(r#" srv --a 'b c' "d\"e" f\ g "#).expect("well-formed");
+        assert_eq!(split.program, "srv");
+        assert_eq!(split.args, ["--a", "b c", "d\"e", "f g"]);
+        for wrong in ["", "   ", "'srv", "''", "srv \\"] {
+            assert!(words(wrong).is_err(), "{wrong}");
+        }
+    }
+}

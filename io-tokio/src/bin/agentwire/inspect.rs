@@ -1,0 +1,298 @@
+//! `agentwire inspect`: explains what a chat message costs, and what a command says.
+
+use std::fs;
+use std::io::{self, IsTerminal, Read};
+use std::path::Path;
+
+use agentwire_core::binding::{Binding, Place, Standard};
+use agentwire_core::chat::command::{CommandError, CommandErrorKind, Head, Parsed};
+use agentwire_core::chat::size::{
+    ID_LEN, MAX_ENCODED_MSG_LEN, Margin, Mention, MessageShape, Quote, QuoteKind, ReplyBudget,
+};
+use agentwire_core::json::{self, Writer, length::escaped_len};
+use agentwire_core::jsonrpc::Request;
+use serde_json::{Value, json};
+
+use crate::args::{CommandArgs, InspectArgs, MarginName, MessageArgs, Subject};
+use crate::exit::{ExitCode, Failure};
+use crate::output::Output;
+use crate::terminal::{DIM, NAME, escape, width};
+
+/// The longest text that is read, in bytes: far above what any message holds.
+const MOST: u64 = 64 * 1024 * 1024;
+
+/// Explains what standard input holds.
+pub(crate) fn run(args: &InspectArgs, output: &mut Output) -> Result<(), Failure> {
+    if io::stdin().is_terminal() {
+        eprintln!("agentwire: reading from standard input; Ctrl-D ends it");
+    }
+    let input = read(io::stdin().lock(), "standard input")?;
+    match &args.subject {
+        Subject::Message(args) => message(args, &input, output),
+        Subject::Command(args) => command(args, &input, output),
+    }
+}
+
+/// A text, without the line feed at its end that editors and `echo` put there.
+fn read(source: impl Read, name: &str) -> Result<String, Failure> {
+    let refused = |why: String| Failure::new(ExitCode::Refused, format!("{name}: {why}"));
+    let mut bytes = Vec::new();
+    source.take(MOST + 1).read_to_end(&mut bytes).map_err(|error| refused(error.to_string()))?;
+    if bytes.len() as u64 > MOST {
+        return Err(refused(format!("more than {MOST} bytes")));
+    }
+    let text = json::text(&bytes).map_err(|error| refused(error.to_string()))?;
+    Ok(text.strip_suffix('\n').unwrap_or(text).to_owned())
+}
+
+fn read_file(path: &Path) -> Result<String, Failure> {
+    let name = path.display().to_string();
+    let file = fs::File::open(path)
+        .map_err(|error| Failure::new(ExitCode::Usage, format!("{name}: {error}")))?;
+    read(file, &name)
+}
+
+fn message(args: &MessageArgs, text: &str, output: &mut Output) -> Result<(), Failure> {
+    let kind = if args.group { QuoteKind::GROUP } else { QuoteKind::Direct };
+    let member_id = "A".repeat(ID_LEN);
+    let mentions: Vec<Mention<'_>> =
+        args.mention.iter().map(|name| Mention::new(name, &member_id)).collect();
+    let margin = match args.margin {
+        MarginName::None => Margin::None,
+        MarginName::Signed => Margin::Signed,
+        MarginName::Relayed => Margin::Relayed,
+    };
+    let plain = MessageShape::new().margin(margin);
+    let mentioning = plain.mentions(&mentions);
+    let quoted = args.reply_to.as_deref().map(read_file).transpose()?;
+    let quote = quoted.as_deref().map(|text| Quote::received(escaped_len(text), kind));
+    let shape = quote.map_or(mentioning, |quote| mentioning.quote(quote));
+
+    let frame = plain.overhead();
+    let of_mentions = mentioning.overhead() - frame;
+    let (around_quote, of_quoted) =
+        quote.map_or((0, 0), |quote| (quote.encoded_len() - quote.text_len, quote.text_len));
+    let escapes = escaped_len(text) - text.len();
+    let (bytes, limit) = (shape.encoded_len(text), shape.limit());
+    let fits = bytes <= limit;
+
+    if output.is_json() {
+        output.json(&json!({
+            "fits": fits,
+            "bytes": bytes,
+            "limit": limit,
+            "parts": {
+                "text": text.len(),
+                "escapes": escapes,
+                "frame": frame,
+                "mentions": of_mentions,
+                "quote": around_quote,
+                "quotedText": of_quoted,
+            },
+        }))?;
+    } else {
+        let parts = [
+            ("text", text.len(), "as UTF-8"),
+            ("escapes", escapes, "more for quotes, backslashes and controls"),
+            ("frame", frame, "around the text"),
+            ("mentions", of_mentions, "names and member ids"),
+            ("quote", around_quote, "around the quoted text"),
+            ("quoted text", of_quoted, "with its escapes"),
+        ];
+        let terminal = output.terminal();
+        for (name, bytes, about) in parts.into_iter().filter(|(_, bytes, _)| *bytes > 0) {
+            output.line(format_args!("{name:<12}{bytes:>8}  {}", terminal.paint(DIM, about)))?;
+        }
+        let left = limit.abs_diff(bytes);
+        let verdict = if fits { "fits" } else { "does not fit" };
+        let difference = if fits { "left" } else { "too many" };
+        output.line(format_args!(
+            "{}{bytes:>8}  of {limit}: {}, {left} {difference}",
+            terminal.paint(NAME, format_args!("{:<12}", "in all")),
+            terminal.paint(NAME, verdict),
+        ))?;
+    }
+    verdict(fits)
+}
+
+/// What was explained would be refused: the explanation is the result, and the exit code says so.
+fn verdict(good: bool) -> Result<(), Failure> {
+    if good { Ok(()) } else { Err(Failure::new(ExitCode::Refused, "")) }
+}
+
+/// What a bot makes of a request: the request, or the error that is the answer.
+enum Call<'a> {
+    Accepted(Request<'a>),
+    /// A protocol that is not known here.
+    Foreign,
+    Refused {
+        sentence: &'static str,
+        answer: String,
+    },
+}
+
+fn call<'a>(head: &Head<'a>, place: Place) -> Call<'a> {
+    let Some(binding) = Standard::named(head.protocol) else { return Call::Foreign };
+    let refusal = match binding.accept(head.request, &[], place) {
+        Ok(_) => match Request::parse(head.request) {
+            Ok(request) => return Call::Accepted(request),
+            Err(rejected) => rejected.into(),
+        },
+        Err(refusal) => refusal,
+    };
+    let write = |buffer: &mut [u8]| {
+        let mut writer = Writer::new(buffer);
+        binding.write_failure(&refusal.failure, refusal.id, &mut writer);
+        writer.finish().map(str::to_owned).map_err(|short| short.needed)
+    };
+    // The first pass tells the length.
+    let answer = write(&mut []).or_else(|needed| write(&mut vec![0; needed])).unwrap_or_default();
+    Call::Refused { sentence: refusal.failure.sentence(), answer }
+}
+
+fn command(args: &CommandArgs, text: &str, output: &mut Output) -> Result<(), Failure> {
+    let head = match Head::parse(text) {
+        Ok(Parsed::Head(head)) => head,
+        Ok(Parsed::NotACommand) => {
+            if output.is_json() {
+                output.json(&json!({"kind": "other"}))?;
+            } else {
+                output.line("not a /_call command: bots of this kind stay silent")?;
+            }
+            return Ok(());
+        }
+        Err(error) => {
+            if output.is_json() {
+                output.json(&json!({
+                    "kind": "malformed",
+                    "offset": error.offset,
+                    "error": error.kind.to_string(),
+                }))?;
+            } else {
+                output.line(format_args!("malformed: {error}"))?;
+                point(text, error.offset, output)?;
+            }
+            return verdict(false);
+        }
+    };
+    let broken = head.command().err();
+    // Only groups have members to mention.
+    let in_group = args.group || head.member.is_some();
+    let call = call(&head, if in_group { Place::Group } else { Place::Direct });
+    if output.is_json() {
+        output.json(&command_json(&head, &call, broken, text))?;
+    } else {
+        command_text(&head, &call, broken, text, output)?;
+    }
+    verdict(broken.is_none() && !matches!(call, Call::Refused { .. }))
+}
+
+/// The size of the message that carries the command, its mention included.
+fn size(head: &Head<'_>, text: &str) -> usize {
+    let member_id = "A".repeat(ID_LEN);
+    let mention = head.member.map(|name| Mention::new(name, &member_id));
+    MessageShape::new().mentions(mention.as_slice()).encoded_len(text)
+}
+
+/// The escaped bytes left for a reply, in a direct chat and in a group.
+fn room(text: &str) -> [usize; 2] {
+    [QuoteKind::Direct, QuoteKind::GROUP].map(|kind| ReplyBudget::new(text, kind).remaining())
+}
+
+fn command_json(
+    head: &Head<'_>,
+    call: &Call<'_>,
+    broken: Option<CommandError>,
+    text: &str,
+) -> Value {
+    let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let call = match call {
+        Call::Accepted(request) => json!({
+            "accepted": true,
+            // Its JSON text: a parser might round it.
+            "id": request.id.get(),
+            "method": parse(request.method.get()),
+        }),
+        Call::Foreign => Value::Null,
+        Call::Refused { sentence, answer } => json!({
+            "accepted": false,
+            "error": sentence,
+            "answer": parse(answer),
+        }),
+    };
+    let [direct, group] = room(text);
+    json!({
+        "kind": "command",
+        "member": head.member,
+        "protocol": head.protocol.get(),
+        "request": {"offset": head.offset, "bytes": head.request.len()},
+        "malformed": broken.map(|error| {
+            json!({"offset": error.offset, "error": error.kind.to_string()})
+        }),
+        "call": call,
+        "bytes": size(head, text),
+        "limit": MAX_ENCODED_MSG_LEN,
+        "replyRoom": {"direct": direct, "group": group},
+    })
+}
+
+fn command_text(
+    head: &Head<'_>,
+    call: &Call<'_>,
+    broken: Option<CommandError>,
+    text: &str,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let mut row = |name: &str, value: &str| output.line(format_args!("{name:<11}{value}"));
+    match head.member {
+        Some(name) => row("to", &format!("@{}", escape(name)))?,
+        None => row("to", "every bot that reads it")?,
+    }
+    row("protocol", head.protocol.get())?;
+    let bytes = head.request.len();
+    row("request", &format!("{bytes} bytes from byte {}", head.offset))?;
+    match call {
+        Call::Accepted(request) => {
+            let (method, id) = (escape(request.method.raw()), escape(request.id.get()));
+            row("method", &method)?;
+            row("id", &id)?;
+        }
+        Call::Foreign => row("", "a protocol of its own; only its JSON is looked at")?,
+        Call::Refused { sentence, answer } => {
+            row("refused", sentence)?;
+            row("answer", &escape(answer))?;
+        }
+    }
+    row("message", &format!("{} of {MAX_ENCODED_MSG_LEN} bytes", size(head, text)))?;
+    let [direct, group] = room(text);
+    row("reply", &format!("room for {direct} bytes in a direct chat, {group} in a group"))?;
+    if let Some(error) = broken {
+        row("malformed", &error.to_string())?;
+        if error.kind != CommandErrorKind::NoRequest {
+            point(text, error.offset, output)?;
+        }
+    }
+    Ok(())
+}
+
+/// Shows the place in a text, with as much around it as fits a line.
+fn point(text: &str, offset: usize, output: &mut Output) -> Result<(), Failure> {
+    let room = output.terminal().width().saturating_sub(8);
+    let (before, after) = text.split_at_checked(offset).unwrap_or((text, ""));
+    let mut left: Vec<char> = Vec::new();
+    let mut columns = 0;
+    for char in before.chars().rev() {
+        columns += width(&escape(char.encode_utf8(&mut [0; 4])));
+        if columns > room * 2 / 3 {
+            break;
+        }
+        left.push(char);
+    }
+    let left: String = left.into_iter().rev().collect();
+    let left = escape(&left);
+    let after: String = after.chars().take(room).collect();
+    let shown = escape(&after);
+    let shown = crate::terminal::truncate(&shown, room - width(&left));
+    output.line(format_args!("  {left}{shown}"))?;
+    output.line(format_args!("  {:>1$}", "^", width(&left) + 1))
+}
