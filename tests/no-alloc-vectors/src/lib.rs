@@ -9,12 +9,13 @@
 #![no_std]
 
 mod json;
+mod length;
 
 /// A check's name, and the check: `true` when it held.
 type Check = (&'static str, fn() -> bool);
 
 /// Every module's checks, in the order in which they run.
-const GROUPS: &[&[Check]] = &[json::CHECKS];
+const GROUPS: &[&[Check]] = &[json::CHECKS, length::CHECKS];
 
 /// Runs every check. `Ok` holds how many there are, `Err` the number of the first that did not
 /// hold, counted from 1; [`name`] tells its name.
