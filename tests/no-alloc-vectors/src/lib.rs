@@ -8,14 +8,16 @@
 //! arrays on the stack: keep them below a few kilobytes.
 #![no_std]
 
+mod command;
 mod json;
 mod length;
+mod size;
 
 /// A check's name, and the check: `true` when it held.
 type Check = (&'static str, fn() -> bool);
 
 /// Every module's checks, in the order in which they run.
-const GROUPS: &[&[Check]] = &[json::CHECKS, length::CHECKS];
+const GROUPS: &[&[Check]] = &[json::CHECKS, length::CHECKS, size::CHECKS, command::CHECKS];
 
 /// Runs every check. `Ok` holds how many there are, `Err` the number of the first that did not
 /// hold, counted from 1; [`name`] tells its name.
