@@ -225,7 +225,8 @@ impl Loopback {
 }
 
 impl Profile {
-    /// Stores a message as a new item; none when the profile is no longer in the chat.
+    /// Stores a message as a new item; none when the profile is no longer in the chat, or when an
+    /// edit that came first has made an item of the message: a shared id is unique in a chat.
     fn receive(
         &mut self,
         message: &Message,
@@ -243,6 +244,9 @@ impl Profile {
                 (known.local_name.clone(), Some(known.group_member_id))
             }
         };
+        if self.items.by_message(*chat, wire.shared_msg_id).is_some() {
+            return None;
+        }
         let quote = wire.quote.as_ref().map(|quoted| self.resolve(*chat, *sender, quoted));
         let (mentions, mentioned) = self.received_mentions(*chat, wire);
         let quoted = quote.as_ref().is_some_and(|q| q.direction == QuoteDirection::GroupSnd);

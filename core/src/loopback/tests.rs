@@ -603,6 +603,19 @@ fn an_edit_of_an_unknown_message_is_a_new_item() {
 }
 
 #[test]
+fn a_message_that_its_edit_overtook_is_refused() {
+    let mut pair = Pair::new();
+    pair.net.fault_next(pair.ann, Fault::Reorder(Duration::from_secs(1)));
+    let sent = pair.ann_sends("one");
+    pair.net.edit(NOW, pair.ann, pair.to_bot, sent.item, "two").unwrap();
+    let [Event::ItemUpdated(item)] = &events(&mut pair.net, pair.bot)[..] else { panic!() };
+    assert_eq!(item.text, "two");
+    pair.net.handle_timeout(NOW + Duration::from_secs(1));
+    assert_eq!(events(&mut pair.net, pair.bot), []);
+    assert_eq!(pair.net.stored_items(pair.bot), 1);
+}
+
+#[test]
 fn a_marked_item_is_still_found() {
     let mut pair = Pair::new();
     let sent = pair.ann_sends("ping");
