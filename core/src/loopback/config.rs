@@ -11,6 +11,7 @@ use crate::chat::size::MAX_ENCODED_MSG_LEN;
 /// # let _ = net;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Config {
     /// The wall-clock time at [`Instant::ZERO`](crate::time::Instant::ZERO), in seconds since

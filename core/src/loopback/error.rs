@@ -13,6 +13,7 @@ use crate::chat::{ContactId, GroupId, ItemId};
 /// assert_eq!(net.add_profile("a@b"), Err(SetupError::InvalidDisplayName { chars: 3 }));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum SetupError {
     /// The core takes no such name (its `invalidDisplayName`): it is empty, has one of
@@ -79,6 +80,7 @@ impl core::error::Error for SetupError {}
 /// assert_eq!(error.to_string(), "invalid mention: 4 mentions, at most 3 are sent");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum MentionProblem {
     /// The text does not mention a name of the map. It may look so: a text of one line that
@@ -130,6 +132,7 @@ impl fmt::Display for MentionProblem {
 /// assert_eq!(error, Err(SendError::LargeMsg { encoded_len: 15_603, limit: 15_602 }));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum SendError {
     /// There is no such profile: a misuse of the stand-in.
@@ -223,6 +226,7 @@ impl core::error::Error for SendError {}
 /// assert_eq!(error.to_string(), "no item 4 in this chat");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum ChangeError {
     /// The change could not be sent.

@@ -166,6 +166,7 @@ pub struct ItemMention {
 /// assert!(!QuoteDirection::GroupRcv { member: None }.is_own());
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum QuoteDirection {
     /// An item that the receiver sent in this direct chat.
@@ -314,6 +315,7 @@ impl fmt::Debug for ReceivedItem {
 /// assert_eq!(ItemStatus::Sent.as_str(), "sndSent");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum ItemStatus {
     /// It is on its way.
@@ -339,6 +341,7 @@ impl ItemStatus {
 /// assert_ne!(MemberChange::Left, MemberChange::Removed);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum MemberChange {
     /// The member has joined.
@@ -356,6 +359,7 @@ pub enum MemberChange {
 /// assert_ne!(Deletion::BySender, Deletion::Timed);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Deletion {
     /// The sender deleted it for everybody. It stays in the database, marked, and cannot be

@@ -46,6 +46,7 @@ use setup::Group;
 /// assert_ne!(net.add_profile("ann").unwrap(), net.add_profile("bot").unwrap());
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ProfileId(usize);
 
 impl fmt::Display for ProfileId {
@@ -66,6 +67,7 @@ impl fmt::Display for ProfileId {
 /// assert_eq!(net.members(group, ann).unwrap().len(), 2);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct GroupRef(usize);
 
 impl fmt::Display for GroupRef {
@@ -82,6 +84,7 @@ impl fmt::Display for GroupRef {
 /// assert!(GroupMemberId(7) < GroupMemberId(8));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[allow(clippy::exhaustive_structs)] // A name for an integer.
 pub struct GroupMemberId(pub i64);
 

@@ -855,6 +855,45 @@ fn message_text_is_not_in_debug_output() {
     assert!(!format!("{:?}", Fault::Edit(Some("sesame".into()))).contains("sesame"));
 }
 
+#[test]
+fn a_written_command_mentions_its_member() {
+    use crate::chat::command::{Command, MentionForm};
+    let pieces = ["a", "Z", "é", "中", "😀", " ", ".", "-", "_", "!", "?", "*", "$", "(", "1", "&"];
+    let mut rng = Rng::new(5);
+    let mut team = Team::new(&["bot"]);
+    let (ann, bot) = (team.ann, team.bots[0]);
+    let number = team.number(ann, bot);
+    let mut names = 0;
+    for _ in 0..2_000 {
+        let name: String = (0..rng.up_to(8)).map(|_| pieces[rng.up_to(15) as usize]).collect();
+        let text = format!("/_call @'{name}' mcp {{\"id\":1}}");
+        let Ok(command) = Command::parse(&text) else { continue };
+        names += 1;
+        let mut buffer = [0; 128];
+        let written = command.write(MentionForm::Recognised, &mut buffer).unwrap();
+        let mentions = [(&name[..], number)];
+        team.send(ann, ComposedMessage::new(written).mentions(&mentions)).unwrap();
+        assert!(team.received(bot).user_mention, "{written}");
+        team.settle();
+    }
+    assert!(names > 1_000, "{names}");
+}
+
+#[test]
+fn every_rule_of_the_table_has_its_test() {
+    let (docs, tests) = (include_str!("../../docs/loopback.md"), include_str!("tests.rs"));
+    let mut rules = 0;
+    for row in docs.lines().filter(|line| line.starts_with("| ") && line.ends_with("` |")) {
+        rules += 1;
+        let named = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
+        for test in named.split(", ") {
+            let function = format!("fn {}()", test.trim_matches('`'));
+            assert!(tests.contains(&function), "{function}");
+        }
+    }
+    assert!(rules > 20, "{rules}");
+}
+
 /// A random walk over everything that the machine takes; gives all that came out.
 fn walk(seed: u64, steps: usize) -> String {
     let mut rng = Rng::new(seed);
