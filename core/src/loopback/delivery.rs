@@ -293,7 +293,7 @@ impl Profile {
     }
 
     /// Finds whose item is quoted, and which.
-    fn resolve(&self, chat: Chat, sender: Sender, quoted: &QuotedMsg) -> Quote {
+    pub(super) fn resolve(&self, chat: Chat, sender: Sender, quoted: &QuotedMsg) -> Quote {
         let found = |matches: &dyn Fn(&Stored) -> bool| {
             let stored = self.items.by_message(chat, quoted.shared_msg_id)?;
             matches(stored).then_some(stored.body.item)
@@ -314,7 +314,7 @@ impl Profile {
                         || group.is_some_and(|group| group.members.contains_key(&member));
                     let item = found(&|stored| !stored.own && stored.body.sender == author);
                     let member = known.then_some(member);
-                    (QuoteDirection::GroupRcv { member }, item.filter(|_| known))
+                    (QuoteDirection::GroupRcv { member }, item)
                 }
             },
             (Chat::Group(_), None) => (QuoteDirection::GroupRcv { member: None }, None),

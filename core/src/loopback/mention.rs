@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Source: simplex-chat `Markdown.hs` and its tests, `textWithMentions`, `textWithCommands`,
-//! `textWithSimplexNames`, `multilineMarkdownList`.
+//! `multilineMarkdownList`.
 
 use alloc::{string::String, vec::Vec};
 use core::ops::Range;

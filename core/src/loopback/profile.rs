@@ -243,3 +243,57 @@ impl Items {
         gone
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(message: &str, own: bool, expires: Option<Instant>) -> Stored {
+        let body = ReceivedItem {
+            chat: Chat::Direct(ContactId(1)),
+            item: ItemId(0),
+            shared_msg_id: SharedMsgId::new(message).unwrap(),
+            sender: Sender::Contact,
+            sender_name: String::new(),
+            group_member_id: None,
+            item_ts: String::new(),
+            text: String::new(),
+            mentions: Vec::new(),
+            user_mention: false,
+            quote: None,
+            edited: false,
+            live: false,
+            ttl: None,
+        };
+        Stored { own, deleted: false, unreceived: 0, expires, body }
+    }
+
+    #[test]
+    fn nothing_of_a_removed_item_is_left() {
+        let mut items = Items::new(1, 2);
+        for message in ["a", "b", "c", "d"] {
+            items.insert(item(message, false, Some(Instant::from_millis(9))));
+        }
+        let lengths = (items.stored.len(), items.by_message.len(), items.expiring.len());
+        assert_eq!(lengths, (2, 2, 2));
+        assert_eq!(items.expire(Instant::from_millis(8)).len(), 0);
+        assert_eq!(items.expire(Instant::from_millis(9)).len(), 2);
+        let lengths = (items.stored.len(), items.by_message.len(), items.expiring.len());
+        assert_eq!(lengths, (0, 0, 0));
+    }
+
+    #[test]
+    fn an_own_item_is_nobody_elses_to_change() {
+        let mut items = Items::new(1, 9);
+        let chat = Chat::Direct(ContactId(1));
+        items.insert(item("own", true, None));
+        items.insert(item("received", false, None));
+        let mut found = |message| {
+            let message = SharedMsgId::new(message).unwrap();
+            items.received_mut(chat, message, Sender::Contact).is_some()
+        };
+        assert!(found("received"));
+        assert!(!found("own"));
+        assert!(!found("unknown"));
+    }
+}

@@ -239,6 +239,51 @@ fn a_quote_of_an_item_that_is_gone_has_no_item() {
 }
 
 #[test]
+fn a_quote_with_a_made_up_reference_has_no_item() {
+    let mut team = Team::new(&["bot"]);
+    let (ann, bot) = (team.ann, team.bots[0]);
+    let (to_bot, to_ann) = team.net.connect(ann, bot).unwrap();
+    let by_ann = team.net.send(NOW, ann, Chat::Direct(to_bot), "a").unwrap();
+    let by_bot = team.net.send(NOW, bot, Chat::Direct(to_ann), "b").unwrap();
+    let in_group = team.send(bot, "c").unwrap();
+    let (ann_id, bot_id) = (
+        team.net.member_id(team.group, ann).unwrap(),
+        team.net.member_id(team.group, bot).unwrap(),
+    );
+    let (direct, group) = (Chat::Direct(to_bot), team.chat(ann));
+    let profile = &team.net.profiles[ann.0];
+    let resolve = |chat, sender, message: &Sent, member, sent| {
+        let quoted = delivery::QuotedMsg {
+            member,
+            shared_msg_id: message.shared_msg_id,
+            sent,
+            sent_at: String::new(),
+            text: String::new(),
+        };
+        let quote = profile.resolve(chat, sender, &quoted);
+        (quote.direction, quote.item.is_some())
+    };
+    let contact = Sender::Contact;
+    // The direction is what bot says; the item must agree with it.
+    assert_eq!(resolve(direct, contact, &by_ann, None, false), (QuoteDirection::DirectSnd, true));
+    assert_eq!(resolve(direct, contact, &by_bot, None, false), (QuoteDirection::DirectSnd, false));
+    assert_eq!(resolve(direct, contact, &by_bot, None, true), (QuoteDirection::DirectRcv, true));
+    assert_eq!(resolve(direct, contact, &by_ann, None, true), (QuoteDirection::DirectRcv, false));
+
+    let member = Sender::Member(bot_id);
+    let by = |member| QuoteDirection::GroupRcv { member };
+    let stranger = MemberId::new("stranger").unwrap();
+    let found = resolve(group, member, &in_group, Some(bot_id), true);
+    assert_eq!(found, (by(Some(bot_id)), true));
+    let found = resolve(group, member, &in_group, Some(ann_id), false);
+    assert_eq!(found, (QuoteDirection::GroupSnd, false));
+    assert_eq!(resolve(group, member, &in_group, Some(stranger), false), (by(None), false));
+    assert_eq!(resolve(group, member, &in_group, None, false), (by(None), false));
+    // A message of another chat is none of this one.
+    assert_eq!(resolve(group, member, &by_bot, Some(bot_id), true), (by(Some(bot_id)), false));
+}
+
+#[test]
 fn the_quoted_text_is_whatever_was_sent() {
     let mut pair = Pair::new();
     let sent = pair.ann_sends("ping");
@@ -524,6 +569,11 @@ fn who_left_neither_sends_nor_receives() {
     assert!(!team.net.member_of(team.group, ann, one).unwrap().active);
     let not_member = SetupError::NotMember { profile: one, group: team.group };
     assert_eq!(team.net.leave(team.group, one), Err(not_member));
+
+    // Nobody waits for a receipt of one who is gone.
+    let received =
+        |event: &Event| matches!(event, Event::ItemStatus { status: ItemStatus::Received, .. });
+    assert!(events(&mut team.net, ann).iter().any(received));
 
     // Who comes back is somebody else.
     team.net.join(team.group, one).unwrap();
@@ -905,12 +955,15 @@ fn walk(seed: u64, steps: usize) -> String {
     let span = Duration::from_millis(50);
     let faults = Faults::new().delay(Duration::ZERO, span).reorder(100, span);
     net.set_faults(faults.drop(50).duplicate(50).edit(50));
+    let mut known_items = BTreeMap::new();
     let mut log = String::new();
     let mut now = Instant::ZERO;
     for _ in 0..steps {
         now = now + Duration::from_millis(rng.up_to(20));
         let profile = profiles[rng.up_to(2) as usize];
-        let item = ItemId(rng.up_to(140) as i64);
+        // Mostly an item that the profile has or had.
+        let known = known_items.entry(profile).or_insert_with(|| Vec::from([ItemId(0)]));
+        let item = known[known.len() - 1 - rng.up_to(known.len().min(8) as u64 - 1) as usize];
         let chat = match net.group_id(group, profile) {
             Some(group) if rng.chance(500) => Chat::Group(group),
             _ => match net.contacts(profile).first() {
@@ -918,7 +971,9 @@ fn walk(seed: u64, steps: usize) -> String {
                 None => Chat::Group(GroupId(0)),
             },
         };
-        let mentions = [("bot", GroupMemberId(rng.up_to(110) as i64))];
+        let member = net.member_of(group, profile, profiles[rng.up_to(2) as usize]);
+        let number = member.map_or(GroupMemberId(0), |member| member.group_member_id);
+        let mentions = [("bot", number)];
         let mut message = ComposedMessage::new("hi @bot");
         if rng.chance(300) {
             message = message.quoting(item);
@@ -939,8 +994,18 @@ fn walk(seed: u64, steps: usize) -> String {
                 net.handle_timeout(now);
                 format!("{:?}", net.poll_timeout())
             }
-            7 | 8 => format!("{:?}", net.poll_event(profile)),
-            _ => format!("{:?}", net.send(now, profile, chat, message)),
+            7 | 8 => {
+                let event = net.poll_event(profile);
+                if let Some(Event::NewItem(item)) = &event {
+                    known.push(item.item);
+                }
+                format!("{event:?}")
+            }
+            _ => {
+                let sent = net.send(now, profile, chat, message);
+                known.extend(sent.as_ref().map(|sent| sent.item));
+                format!("{sent:?}")
+            }
         };
         log.push_str(&done);
         log.push('\n');
