@@ -1,0 +1,426 @@
+//! What goes in and out: messages to send, their receipts, and what a profile is told.
+
+use alloc::{string::String, vec::Vec};
+use core::fmt;
+
+use super::GroupMemberId;
+use crate::chat::{Chat, ItemId, MemberId, Sender, SharedMsgId};
+
+/// A message to send: the core's `ComposedMessage` and the options of its `/_send`.
+///
+/// ```
+/// use agentwire_core::loopback::{ComposedMessage, GroupMemberId};
+/// use agentwire_core::chat::ItemId;
+///
+/// let mentions = [("acme", GroupMemberId(7))];
+/// let message = ComposedMessage::new("/_call @acme mcp {\n}").mentions(&mentions).quoting(ItemId(3));
+/// assert_eq!(message.quoted_item, Some(ItemId(3)));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ComposedMessage<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// The item of the same chat that is quoted.
+    pub quoted_item: Option<ItemId>,
+    /// Who is mentioned: names, which the text must mention, and the members that they stand for.
+    pub mentions: &'a [(&'a str, GroupMemberId)],
+    /// Seconds after which the message disappears.
+    pub ttl: Option<u32>,
+    /// Whether the message is live, that is, still being written.
+    pub live: bool,
+    /// For tests: what to send as the quoted text instead of the item's own. Receivers cannot
+    /// see the difference.
+    pub forged_quote: Option<&'a str>,
+}
+
+impl<'a> ComposedMessage<'a> {
+    /// A message with nothing but a text.
+    #[must_use]
+    pub const fn new(text: &'a str) -> Self {
+        Self { text, quoted_item: None, mentions: &[], ttl: None, live: false, forged_quote: None }
+    }
+
+    /// Quotes an item of the same chat.
+    #[must_use]
+    pub const fn quoting(mut self, item: ItemId) -> Self {
+        self.quoted_item = Some(item);
+        self
+    }
+
+    /// Mentions members of the group.
+    #[must_use]
+    pub const fn mentions(mut self, mentions: &'a [(&'a str, GroupMemberId)]) -> Self {
+        self.mentions = mentions;
+        self
+    }
+
+    /// Lets the message disappear after so many seconds.
+    #[must_use]
+    pub const fn ttl(mut self, seconds: u32) -> Self {
+        self.ttl = Some(seconds);
+        self
+    }
+
+    /// Marks the message as still being written.
+    #[must_use]
+    pub const fn live(mut self) -> Self {
+        self.live = true;
+        self
+    }
+
+    /// Sends `text` as the quoted text.
+    #[must_use]
+    pub const fn forged_quote(mut self, text: &'a str) -> Self {
+        self.forged_quote = Some(text);
+        self
+    }
+}
+
+impl<'a> From<&'a str> for ComposedMessage<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl<'a> From<&'a String> for ComposedMessage<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::new(text)
+    }
+}
+
+impl fmt::Debug for ComposedMessage<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ComposedMessage")
+            .field("text_len", &self.text.len())
+            .field("quoted_item", &self.quoted_item)
+            .field("mentions", &self.mentions)
+            .field("ttl", &self.ttl)
+            .field("live", &self.live)
+            .field("forged_quote_len", &self.forged_quote.map(str::len))
+            .finish()
+    }
+}
+
+/// What the core answers to a message that it sends.
+///
+/// ```
+/// # use agentwire_core::{chat::Chat, loopback::Loopback, time::Instant};
+/// # let mut net = Loopback::new(1);
+/// # let (ann, bot) = (net.add_profile("ann").unwrap(), net.add_profile("bot").unwrap());
+/// # let (to_bot, _) = net.connect(ann, bot).unwrap();
+/// let sent = net.send(Instant::ZERO, ann, Chat::Direct(to_bot), "hello").unwrap();
+/// assert_eq!(sent.encoded_len, 119);
+/// assert_eq!(sent.item_ts.len(), "2026-11-30T14:50:04.279123456Z".len());
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Sent {
+    /// The new item in the sender's database.
+    pub item: ItemId,
+    /// The message's id, the same for all who receive it.
+    pub shared_msg_id: SharedMsgId,
+    /// The length of the encoded message in bytes.
+    pub encoded_len: usize,
+    /// The item's time as the sender's core keeps it.
+    pub item_ts: String,
+}
+
+/// A member that a received message mentions.
+///
+/// ```
+/// # use agentwire_core::loopback::{ComposedMessage, Event, Loopback};
+/// # use agentwire_core::{chat::Chat, time::Instant};
+/// # let mut net = Loopback::new(1);
+/// # let (ann, bot) = (net.add_profile("ann").unwrap(), net.add_profile("bot").unwrap());
+/// # let group = net.create_group(ann, "team").unwrap();
+/// # net.join(group, bot).unwrap();
+/// # let chat = Chat::Group(net.group_id(group, ann).unwrap());
+/// let member = net.member_of(group, ann, bot).unwrap();
+/// let mentions = [("bot", member.group_member_id)];
+/// let message = ComposedMessage::new("hello @bot").mentions(&mentions);
+/// net.send(Instant::ZERO, ann, chat, message).unwrap();
+/// while let Some(event) = net.poll_event(bot) {
+///     if let Event::NewItem(item) = event {
+///         assert_eq!(item.mentions[0].member, net.member_id(group, bot).unwrap());
+///         assert!(item.user_mention);
+///     }
+/// }
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct ItemMention {
+    /// The name in the text.
+    pub name: String,
+    /// Who is meant.
+    pub member: MemberId,
+    /// The member in the receiver's database; absent if the receiver does not know the member.
+    pub group_member_id: Option<GroupMemberId>,
+}
+
+/// Whose item is quoted, as the receiver of the quote sees it.
+///
+/// ```
+/// use agentwire_core::loopback::QuoteDirection;
+/// assert!(QuoteDirection::GroupSnd.is_own());
+/// assert!(!QuoteDirection::GroupRcv { member: None }.is_own());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum QuoteDirection {
+    /// An item that the receiver sent in this direct chat.
+    DirectSnd,
+    /// An item of the contact.
+    DirectRcv,
+    /// An item that the receiver sent in this group.
+    GroupSnd,
+    /// An item of another member.
+    GroupRcv {
+        /// Who, if the receiver knows the member.
+        member: Option<MemberId>,
+    },
+}
+
+impl QuoteDirection {
+    /// Whether the quoted item is the receiver's own.
+    pub const fn is_own(self) -> bool {
+        matches!(self, Self::DirectSnd | Self::GroupSnd)
+    }
+}
+
+/// The quote in a received item: the core's `CIQuote`.
+///
+/// Its [`text`](Self::text) is whatever the sender of the quote claims; the other members are what
+/// the receiver's core found.
+///
+/// ```
+/// # use agentwire_core::loopback::{ComposedMessage, Event, Loopback};
+/// # use agentwire_core::{chat::Chat, time::Instant};
+/// # let mut net = Loopback::new(1);
+/// # let (ann, bot) = (net.add_profile("ann").unwrap(), net.add_profile("bot").unwrap());
+/// # let (to_bot, to_ann) = net.connect(ann, bot).unwrap();
+/// # let sent = net.send(Instant::ZERO, ann, Chat::Direct(to_bot), "ping").unwrap();
+/// # let Some(Event::NewItem(ping)) = net.poll_event(bot) else { panic!() };
+/// let lie = ComposedMessage::new("pong").quoting(ping.item).forged_quote("never said");
+/// net.send(Instant::ZERO, bot, Chat::Direct(to_ann), lie).unwrap();
+/// while let Some(event) = net.poll_event(ann) {
+///     if let Event::NewItem(pong) = event {
+///         let quote = pong.quote.unwrap();
+///         assert!(quote.direction.is_own());
+///         assert_eq!((quote.item, quote.shared_msg_id), (Some(sent.item), sent.shared_msg_id));
+///         assert_eq!(quote.text, "never said");
+///     }
+/// }
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Quote {
+    /// Whose item is quoted.
+    pub direction: QuoteDirection,
+    /// The quoted item in the receiver's database; absent if it is not there.
+    pub item: Option<ItemId>,
+    /// The quoted message.
+    pub shared_msg_id: SharedMsgId,
+    /// The quoted text as the sender of the quote gives it.
+    pub text: String,
+    /// The quoted item's time as the sender of the quote gives it.
+    pub sent_at: String,
+}
+
+impl fmt::Debug for Quote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Quote")
+            .field("direction", &self.direction)
+            .field("item", &self.item)
+            .field("shared_msg_id", &self.shared_msg_id)
+            .field("text_len", &self.text.len())
+            .field("sent_at", &self.sent_at)
+            .finish()
+    }
+}
+
+/// A received message as the receiver's core keeps and reports it.
+///
+/// ```
+/// # use agentwire_core::loopback::{Event, Loopback};
+/// # use agentwire_core::{chat::{Chat, Sender}, time::Instant};
+/// # let mut net = Loopback::new(1);
+/// # let (ann, bot) = (net.add_profile("ann").unwrap(), net.add_profile("bot").unwrap());
+/// # let (to_bot, to_ann) = net.connect(ann, bot).unwrap();
+/// let sent = net.send(Instant::ZERO, ann, Chat::Direct(to_bot), "hello").unwrap();
+/// let Some(Event::NewItem(item)) = net.poll_event(bot) else { panic!() };
+/// assert_eq!((item.chat, item.sender), (Chat::Direct(to_ann), Sender::Contact));
+/// assert_eq!(item.shared_msg_id, sent.shared_msg_id);
+/// assert_eq!(item.item_ts, "2026-01-01T00:00:00Z");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReceivedItem {
+    /// Where it was received.
+    pub chat: Chat,
+    /// The item in the receiver's database.
+    pub item: ItemId,
+    /// The message's id, the same on every side.
+    pub shared_msg_id: SharedMsgId,
+    /// Who sent it.
+    pub sender: Sender,
+    /// The sender's name, as the receiver's core tells equal names apart.
+    pub sender_name: String,
+    /// In a group, the sender in the receiver's database.
+    pub group_member_id: Option<GroupMemberId>,
+    /// When the message was sent: UTC in whole seconds.
+    pub item_ts: String,
+    /// The text.
+    pub text: String,
+    /// The mentions that the receiver's core found in the text, sorted by name.
+    pub mentions: Vec<ItemMention>,
+    /// Whether the receiver is mentioned or, in a group, quoted: the core sets one flag for both.
+    pub user_mention: bool,
+    /// The quote.
+    pub quote: Option<Quote>,
+    /// Whether the text is not the first one.
+    pub edited: bool,
+    /// Whether the sender is still writing it.
+    pub live: bool,
+    /// Seconds after which the item disappears.
+    pub ttl: Option<u32>,
+}
+
+impl fmt::Debug for ReceivedItem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReceivedItem")
+            .field("chat", &self.chat)
+            .field("item", &self.item)
+            .field("shared_msg_id", &self.shared_msg_id)
+            .field("sender", &self.sender)
+            .field("sender_name", &self.sender_name)
+            .field("group_member_id", &self.group_member_id)
+            .field("item_ts", &self.item_ts)
+            .field("text_len", &self.text.len())
+            .field("mentions", &self.mentions)
+            .field("user_mention", &self.user_mention)
+            .field("quote", &self.quote)
+            .field("edited", &self.edited)
+            .field("live", &self.live)
+            .field("ttl", &self.ttl)
+            .finish()
+    }
+}
+
+/// How far an own item has come.
+///
+/// ```
+/// use agentwire_core::loopback::ItemStatus;
+/// assert_eq!(ItemStatus::Sent.as_str(), "sndSent");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum ItemStatus {
+    /// It is on its way.
+    Sent,
+    /// Every receiver's core has it.
+    Received,
+}
+
+impl ItemStatus {
+    /// The status as the core spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sent => "sndSent",
+            Self::Received => "sndRcvd",
+        }
+    }
+}
+
+/// What happened to a member of a group.
+///
+/// ```
+/// use agentwire_core::loopback::MemberChange;
+/// assert_ne!(MemberChange::Left, MemberChange::Removed);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum MemberChange {
+    /// The member has joined.
+    Joined,
+    /// The member has left.
+    Left,
+    /// The member was removed. A profile that is removed is told so about itself.
+    Removed,
+}
+
+/// Why an item is gone.
+///
+/// ```
+/// use agentwire_core::loopback::Deletion;
+/// assert_ne!(Deletion::BySender, Deletion::Timed);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum Deletion {
+    /// The sender deleted it for everybody. It stays in the database, marked, and cannot be
+    /// quoted.
+    BySender,
+    /// Its time to live has passed. It is no longer in the database.
+    Timed,
+}
+
+/// What a profile is told. Own messages are not reported: [`Loopback::send`](super::Loopback::send)
+/// has returned them.
+///
+/// ```
+/// # use agentwire_core::{chat::Chat, loopback::{Event, ItemStatus, Loopback}, time::Instant};
+/// # let mut net = Loopback::new(1);
+/// # let (ann, bot) = (net.add_profile("ann").unwrap(), net.add_profile("bot").unwrap());
+/// # let (to_bot, _) = net.connect(ann, bot).unwrap();
+/// let sent = net.send(Instant::ZERO, ann, Chat::Direct(to_bot), "hello").unwrap();
+/// assert!(matches!(net.poll_event(bot), Some(Event::NewItem(item)) if item.text == "hello"));
+/// assert!(matches!(
+///     net.poll_event(ann),
+///     Some(Event::ItemStatus { item, status: ItemStatus::Sent, .. }) if item == sent.item
+/// ));
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// A message has arrived: an item of the core's `newChatItems`.
+    NewItem(ReceivedItem),
+    /// A received message has another text now: the core's `chatItemUpdated`.
+    ItemUpdated(ReceivedItem),
+    /// An item is gone: an item of the core's `chatItemsDeleted`.
+    ItemDeleted {
+        /// Where it was.
+        chat: Chat,
+        /// Which item.
+        item: ItemId,
+        /// Why.
+        deletion: Deletion,
+    },
+    /// An own message has come further: an item of the core's `chatItemsStatusesUpdated`.
+    ItemStatus {
+        /// Where it was sent.
+        chat: Chat,
+        /// Which item.
+        item: ItemId,
+        /// How far it has come.
+        status: ItemStatus,
+    },
+    /// A group has changed: the core's `joinedGroupMember`, `leftMember`, `deletedMember` and
+    /// `deletedMemberUser`.
+    Member {
+        /// Which group.
+        chat: Chat,
+        /// Who.
+        member: MemberId,
+        /// The member in the receiver's database.
+        group_member_id: GroupMemberId,
+        /// The member's name, as the receiver's core tells equal names apart.
+        name: String,
+        /// What happened.
+        change: MemberChange,
+    },
+}

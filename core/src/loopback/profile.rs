@@ -1,0 +1,299 @@
+//! One profile: its contacts, its view of its groups, and its items.
+
+use alloc::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    string::String,
+    vec::Vec,
+};
+
+use super::delivery::Parcel;
+use super::event::{Event, ReceivedItem};
+use super::{GroupMemberId, GroupRef, ProfileId, name};
+use crate::chat::{Chat, ContactId, GroupId, ItemId, MemberId, Sender, SharedMsgId};
+use crate::time::Instant;
+
+/// A profile's database and its queues.
+#[derive(Debug)]
+pub(super) struct Profile {
+    pub(super) display_name: String,
+    /// Every local name: of the profile itself, of contacts, groups and members.
+    pub(super) names: BTreeSet<String>,
+    pub(super) contacts: BTreeMap<ContactId, Contact>,
+    pub(super) groups: BTreeMap<GroupId, Membership>,
+    pub(super) items: Items,
+    /// What is on its way to this profile, by the time when it is due and in the order of sending.
+    pub(super) inbox: BTreeMap<(Instant, u64), Parcel>,
+    /// What has arrived and was not polled yet.
+    pub(super) events: VecDeque<Event>,
+    next_contact: i64,
+    next_group: i64,
+    next_member: i64,
+}
+
+#[derive(Debug)]
+pub(super) struct Contact {
+    pub(super) peer: ProfileId,
+    /// This profile in the peer's database.
+    pub(super) mirror: ContactId,
+    pub(super) local_name: String,
+}
+
+/// A group as one of its members knows it.
+#[derive(Debug)]
+pub(super) struct Membership {
+    pub(super) group: GroupRef,
+    pub(super) own: MemberId,
+    pub(super) active: bool,
+    /// All members that there ever were, the profile itself included.
+    pub(super) members: BTreeMap<MemberId, KnownMember>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct KnownMember {
+    pub(super) group_member_id: GroupMemberId,
+    pub(super) profile: ProfileId,
+    pub(super) display_name: String,
+    pub(super) local_name: String,
+    pub(super) active: bool,
+}
+
+impl Membership {
+    pub(super) fn by_group_member_id(&self, id: GroupMemberId) -> Option<(MemberId, &KnownMember)> {
+        let found = self.members.iter().find(|(_, member)| member.group_member_id == id);
+        found.map(|(member, known)| (*member, known))
+    }
+}
+
+impl Profile {
+    /// `first` is the first number of each kind of id: two databases seldom number alike.
+    pub(super) fn new(display_name: &str, first: i64, item_limit: usize) -> Self {
+        let mut names = BTreeSet::new();
+        names.insert(String::from(display_name));
+        Self {
+            display_name: String::from(display_name),
+            names,
+            contacts: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            items: Items::new(first, item_limit),
+            inbox: BTreeMap::new(),
+            events: VecDeque::new(),
+            next_contact: first,
+            next_group: first,
+            next_member: first,
+        }
+    }
+
+    pub(super) const fn next_contact_id(&self) -> ContactId {
+        ContactId(self.next_contact)
+    }
+
+    pub(super) const fn next_group_id(&self) -> GroupId {
+        GroupId(self.next_group)
+    }
+
+    pub(super) fn add_contact(&mut self, peer: ProfileId, name: &str, mirror: ContactId) {
+        let local_name = name::take(&mut self.names, name);
+        self.contacts.insert(self.next_contact_id(), Contact { peer, mirror, local_name });
+        self.next_contact = self.next_contact.saturating_add(1);
+    }
+
+    pub(super) fn add_group(&mut self, group: GroupRef, name: &str, own: MemberId) -> GroupId {
+        name::take(&mut self.names, name);
+        let id = self.next_group_id();
+        self.next_group = self.next_group.saturating_add(1);
+        let members = BTreeMap::new();
+        self.groups.insert(id, Membership { group, own, active: true, members });
+        id
+    }
+
+    /// Adds a member to a group. A member who is a contact too keeps the contact's local name,
+    /// and the profile itself its own.
+    pub(super) fn add_member(
+        &mut self,
+        group: GroupId,
+        member: MemberId,
+        profile: ProfileId,
+        display_name: &str,
+        is_self: bool,
+    ) -> Option<&KnownMember> {
+        let membership = self.groups.get_mut(&group)?;
+        let contact = self.contacts.values().find(|contact| contact.peer == profile);
+        let local_name = match contact {
+            _ if is_self => self.display_name.clone(),
+            Some(contact) => contact.local_name.clone(),
+            None => name::take(&mut self.names, display_name),
+        };
+        let known = KnownMember {
+            group_member_id: GroupMemberId(self.next_member),
+            profile,
+            display_name: String::from(display_name),
+            local_name,
+            active: true,
+        };
+        self.next_member = self.next_member.saturating_add(1);
+        Some(membership.members.entry(member).or_insert(known))
+    }
+}
+
+/// An item of either direction.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) own: bool,
+    /// Marked as deleted by its sender.
+    pub(super) deleted: bool,
+    /// Receivers whose cores do not have it yet.
+    pub(super) unreceived: usize,
+    pub(super) expires: Option<Instant>,
+    /// The item; of an own one `sender` is the profile's member, or `Contact` in a direct chat.
+    pub(super) body: ReceivedItem,
+}
+
+/// A profile's items, bounded: the oldest go when there are too many.
+#[derive(Debug)]
+pub(super) struct Items {
+    next: i64,
+    limit: usize,
+    stored: BTreeMap<ItemId, Stored>,
+    by_message: BTreeMap<(Chat, SharedMsgId), ItemId>,
+    expiring: BTreeSet<(Instant, ItemId)>,
+}
+
+impl Items {
+    const fn new(first: i64, limit: usize) -> Self {
+        Self {
+            next: first,
+            limit,
+            stored: BTreeMap::new(),
+            by_message: BTreeMap::new(),
+            expiring: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.stored.len()
+    }
+
+    /// Stores an item under the next number.
+    pub(super) fn insert(&mut self, mut item: Stored) -> ItemId {
+        let id = ItemId(self.next);
+        self.next = self.next.saturating_add(1);
+        item.body.item = id;
+        self.by_message.insert((item.body.chat, item.body.shared_msg_id), id);
+        if let Some(expires) = item.expires {
+            self.expiring.insert((expires, id));
+        }
+        self.stored.insert(id, item);
+        while self.stored.len() > self.limit.max(1) {
+            let Some(oldest) = self.stored.keys().next().copied() else { break };
+            self.remove(oldest);
+        }
+        id
+    }
+
+    pub(super) fn remove(&mut self, id: ItemId) -> Option<Stored> {
+        let item = self.stored.remove(&id)?;
+        let message = (item.body.chat, item.body.shared_msg_id);
+        if self.by_message.get(&message) == Some(&id) {
+            self.by_message.remove(&message);
+        }
+        if let Some(expires) = item.expires {
+            self.expiring.remove(&(expires, id));
+        }
+        Some(item)
+    }
+
+    pub(super) fn get(&self, chat: Chat, id: ItemId) -> Option<&Stored> {
+        self.stored.get(&id).filter(|item| item.body.chat == chat)
+    }
+
+    pub(super) fn get_mut(&mut self, chat: Chat, id: ItemId) -> Option<&mut Stored> {
+        self.stored.get_mut(&id).filter(|item| item.body.chat == chat)
+    }
+
+    /// The item of a message, whoever sent it.
+    pub(super) fn by_message(&self, chat: Chat, message: SharedMsgId) -> Option<&Stored> {
+        self.by_message.get(&(chat, message)).and_then(|id| self.stored.get(id))
+    }
+
+    /// The item of a message that `sender` sent.
+    pub(super) fn received_mut(
+        &mut self,
+        chat: Chat,
+        message: SharedMsgId,
+        sender: Sender,
+    ) -> Option<&mut Stored> {
+        let id = self.by_message.get(&(chat, message))?;
+        self.stored.get_mut(id).filter(|item| !item.own && item.body.sender == sender)
+    }
+
+    pub(super) fn next_expiry(&self) -> Option<Instant> {
+        self.expiring.first().map(|&(at, _)| at)
+    }
+
+    /// Removes what has expired.
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<(Chat, ItemId)> {
+        let mut gone = Vec::new();
+        while let Some(&(at, id)) = self.expiring.first() {
+            if at > now {
+                break;
+            }
+            self.expiring.remove(&(at, id));
+            gone.extend(self.remove(id).map(|item| (item.body.chat, id)));
+        }
+        gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(message: &str, own: bool, expires: Option<Instant>) -> Stored {
+        let body = ReceivedItem {
+            chat: Chat::Direct(ContactId(1)),
+            item: ItemId(0),
+            shared_msg_id: SharedMsgId::new(message).unwrap(),
+            sender: Sender::Contact,
+            sender_name: String::new(),
+            group_member_id: None,
+            item_ts: String::new(),
+            text: String::new(),
+            mentions: Vec::new(),
+            user_mention: false,
+            quote: None,
+            edited: false,
+            live: false,
+            ttl: None,
+        };
+        Stored { own, deleted: false, unreceived: 0, expires, body }
+    }
+
+    #[test]
+    fn nothing_of_a_removed_item_is_left() {
+        let mut items = Items::new(1, 2);
+        for message in ["a", "b", "c", "d"] {
+            items.insert(item(message, false, Some(Instant::from_millis(9))));
+        }
+        let lengths = (items.stored.len(), items.by_message.len(), items.expiring.len());
+        assert_eq!(lengths, (2, 2, 2));
+        assert_eq!(items.expire(Instant::from_millis(8)).len(), 0);
+        assert_eq!(items.expire(Instant::from_millis(9)).len(), 2);
+        let lengths = (items.stored.len(), items.by_message.len(), items.expiring.len());
+        assert_eq!(lengths, (0, 0, 0));
+    }
+
+    #[test]
+    fn an_own_item_is_nobody_elses_to_change() {
+        let mut items = Items::new(1, 9);
+        let chat = Chat::Direct(ContactId(1));
+        items.insert(item("own", true, None));
+        items.insert(item("received", false, None));
+        let mut found = |message| {
+            let message = SharedMsgId::new(message).unwrap();
+            items.received_mut(chat, message, Sender::Contact).is_some()
+        };
+        assert!(found("received"));
+        assert!(!found("own"));
+        assert!(!found("unknown"));
+    }
+}
