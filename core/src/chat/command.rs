@@ -25,6 +25,7 @@
 
 use core::fmt;
 
+use super::punctuation::is_punctuation;
 use crate::binding::ProtocolName;
 use crate::json::{self, BufferTooSmall, Object, Writer};
 
@@ -330,19 +331,7 @@ impl<'a> Parts<'a> {
 
 /// The chat core takes punctuation at the end of a mention for the sentence's.
 fn ends_in_punctuation(name: &str) -> bool {
-    name.chars().next_back().is_some_and(is_punctuation)
-}
-
-/// Haskell's `isPunctuation`, which the chat core uses, over ASCII and the blocks in which its
-/// other members are common: they only decide whether a written name gets quotes, and quotes are
-/// always understood.
-fn is_punctuation(char: char) -> bool {
-    matches!(char,
-        '!' | '"' | '#' | '%' | '&' | '\'' | '(' | ')' | '*' | ',' | '-' | '.' | '/' | ':' | ';' | '?'
-        | '@' | '[' | '\\' | ']' | '_' | '{' | '}'
-        | '\u{a1}' | '\u{a7}' | '\u{ab}' | '\u{b6}' | '\u{b7}' | '\u{bb}' | '\u{bf}'
-        | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '\u{3001}'..='\u{3003}'
-        | '\u{3008}'..='\u{3011}' | '\u{ff01}'..='\u{ff0f}' | '\u{ff1a}' | '\u{ff1b}' | '\u{ff1f}')
+    name.ends_with(is_punctuation)
 }
 
 /// How a command with a mention is written.

@@ -24,6 +24,7 @@ pub mod command;
 pub mod encode;
 mod ids;
 mod item;
+mod punctuation;
 pub mod responder;
 #[cfg(feature = "alloc")]
 pub mod session;
@@ -38,5 +39,7 @@ pub use ids::{
     SharedMsgId,
 };
 pub use item::{Item, Me, Quoted};
+#[cfg(feature = "loopback")]
+pub(crate) use punctuation::is_punctuation;
 pub use size::Mention;
 pub use transmit::Transmit;

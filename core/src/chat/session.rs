@@ -103,8 +103,6 @@ pub enum Input<'i> {
         /// Which one.
         origin: Origin,
     },
-    /// Time has passed.
-    Timeout,
 }
 
 /// What a message is that is to be sent.
@@ -593,8 +591,12 @@ impl<B: Binding> Session<B> {
                 }
                 Ok(())
             }
-            Input::Timeout => Ok(()),
         }
+    }
+
+    /// Moves time on; time never runs backwards. What is due comes with the next outputs.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.now = self.now.max(now);
     }
 
     /// What there is to do next. [`Output::Timeout`] is the last one.

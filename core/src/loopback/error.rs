@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use super::{GroupMemberId, GroupRef, ProfileId};
-use crate::chat::{ContactId, GroupId, ItemId};
+use super::{GroupRef, ProfileId};
+use crate::chat::{ContactId, GroupId, GroupMemberId, ItemId};
 
 /// Why a profile, a contact or a group was not made.
 ///

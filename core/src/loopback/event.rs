@@ -3,13 +3,13 @@
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
-use super::GroupMemberId;
-use crate::chat::{Chat, ItemId, MemberId, Sender, SharedMsgId};
+use crate::chat::{Chat, GroupMemberId, ItemId, MemberId, Sender, SharedMsgId};
 
 /// A message to send: the core's `ComposedMessage` and the options of its `/_send`.
 ///
 /// ```
-/// use agentwire_core::loopback::{ComposedMessage, GroupMemberId};
+/// use agentwire_core::chat::GroupMemberId;
+/// use agentwire_core::loopback::ComposedMessage;
 /// use agentwire_core::chat::ItemId;
 ///
 /// let mentions = [("acme", GroupMemberId(7))];

@@ -21,7 +21,7 @@
 use alloc::{string::String, vec::Vec};
 use core::ops::Range;
 
-use super::punctuation::is_punctuation;
+use crate::chat::is_punctuation;
 
 /// What the core's markdown makes of a text.
 #[derive(Default, Debug)]

@@ -3,13 +3,13 @@
 mod clock;
 mod config;
 mod delivery;
+mod endpoint;
 mod error;
 mod event;
 mod faults;
 mod mention;
 mod name;
 mod profile;
-mod punctuation;
 mod rng;
 mod send;
 mod setup;
@@ -23,6 +23,7 @@ use alloc::{
 use core::fmt;
 
 pub use config::Config;
+pub use endpoint::{Endpoint, SentMessage, Step};
 pub use error::{ChangeError, MentionProblem, SendError, SetupError};
 pub use event::{
     ComposedMessage, Deletion, Event, ItemMention, ItemStatus, MemberChange, Quote, QuoteDirection,
@@ -75,18 +76,6 @@ impl fmt::Display for GroupRef {
         write!(f, "group {}", self.0)
     }
 }
-
-/// A member of a group in one profile's database: the chat core's `groupMemberId`, with which
-/// mentions are sent. Every member's database has another number for the same member.
-///
-/// ```
-/// use agentwire_core::loopback::GroupMemberId;
-/// assert!(GroupMemberId(7) < GroupMemberId(8));
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[allow(clippy::exhaustive_structs)] // A name for an integer.
-pub struct GroupMemberId(pub i64);
 
 /// Chat cores and what connects them: one machine without I/O, clock or threads.
 ///

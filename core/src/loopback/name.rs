@@ -47,7 +47,7 @@ pub(super) fn take(taken: &mut BTreeSet<String>, name: &str) -> String {
 /// ```
 pub fn mention_text(name: &str) -> String {
     let quoted = name.contains(|c| super::mention::is_space(c) || c == '.')
-        || name.ends_with(super::punctuation::is_punctuation);
+        || name.ends_with(crate::chat::is_punctuation);
     if quoted { format!("@'{name}'") } else { format!("@{name}") }
 }
 

@@ -8,8 +8,8 @@ use alloc::{
 
 use super::delivery::Parcel;
 use super::event::{Event, ReceivedItem};
-use super::{GroupMemberId, GroupRef, ProfileId, name};
-use crate::chat::{Chat, ContactId, GroupId, ItemId, MemberId, Sender, SharedMsgId};
+use super::{GroupRef, ProfileId, name};
+use crate::chat::{Chat, ContactId, GroupId, GroupMemberId, ItemId, MemberId, Sender, SharedMsgId};
 use crate::time::Instant;
 
 /// A profile's database and its queues.

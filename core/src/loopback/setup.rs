@@ -5,8 +5,8 @@ use alloc::{string::String, vec::Vec};
 use super::error::SetupError;
 use super::event::{Event, MemberChange};
 use super::profile::Profile;
-use super::{GroupMemberId, GroupRef, Loopback, ProfileId, name};
-use crate::chat::{Chat, ContactId, GroupId, MemberId};
+use super::{GroupRef, Loopback, ProfileId, name};
+use crate::chat::{Chat, ContactId, GroupId, GroupMemberId, Me, MemberId};
 
 /// A group as the network knows it.
 #[derive(Debug)]
@@ -295,6 +295,18 @@ impl Loopback {
             .collect();
         members.sort_by_key(|member| member.group_member_id);
         Ok(members)
+    }
+
+    /// Who a profile is in a group, by the group's id in its database, and whether another member
+    /// bears its name. `None` when it is not in that group.
+    #[must_use]
+    pub fn me(&self, profile: ProfileId, group: GroupId) -> Option<Me<'_>> {
+        let membership = self.profiles.get(profile.0)?.groups.get(&group)?;
+        let name = membership.members.get(&membership.own)?.display_name.as_str();
+        let is_shared = membership.members.iter().any(|(member, known)| {
+            *member != membership.own && known.active && known.display_name == name
+        });
+        Some(Me::new(membership.own, name).name_is_shared(is_shared))
     }
 
     /// The member `of` as `profile` knows it; the latest membership of one who came back.

@@ -4,7 +4,7 @@ use alloc::{format, string::String, vec::Vec};
 use core::time::Duration;
 
 use super::*;
-use crate::chat::{Chat, ContactId, GroupId, ItemId, MemberId, Sender};
+use crate::chat::{Chat, ContactId, GroupId, GroupMemberId, ItemId, MemberId, Sender};
 
 const NOW: Instant = Instant::from_millis(1_234);
 

@@ -46,7 +46,7 @@ const RANGES: &[(u32, u32)] = &[
     (0x16fe2, 0x16fe2), (0x1bc9f, 0x1bc9f), (0x1da87, 0x1da8b), (0x1e95e, 0x1e95f),
 ];
 
-pub(super) fn is_punctuation(character: char) -> bool {
+pub(crate) fn is_punctuation(character: char) -> bool {
     let code = u32::from(character);
     let after = RANGES.partition_point(|&(first, _)| first <= code);
     after.checked_sub(1).and_then(|at| RANGES.get(at)).is_some_and(|&(_, last)| code <= last)
