@@ -274,6 +274,28 @@ impl<'m> Failure<'m> {
 }
 
 impl Failure<'_> {
+    /// The same failure without what it borrows: the versions.
+    #[must_use]
+    pub const fn detached(self) -> Failure<'static> {
+        match self {
+            Self::Parse(error) => Failure::Parse(error),
+            Self::InvalidMessage(fault) => Failure::InvalidMessage(fault),
+            Self::InvalidRequest(why) => Failure::InvalidRequest(why),
+            Self::InvalidParams(why) => Failure::InvalidParams(why),
+            Self::MethodNotFound => Failure::MethodNotFound,
+            Self::UnsupportedVersion { .. } => {
+                Failure::UnsupportedVersion { requested: None, served: &[] }
+            }
+            Self::PushNotSupported => Failure::PushNotSupported,
+            Self::CredentialInGroup => Failure::CredentialInGroup,
+            Self::TooLarge { needed, limit } => Failure::TooLarge { needed, limit },
+            Self::IdTooLong { len, limit } => Failure::IdTooLong { len, limit },
+            Self::Busy { capacity } => Failure::Busy { capacity },
+            Self::TimedOut => Failure::TimedOut,
+            Self::Internal => Failure::Internal,
+        }
+    }
+
     /// A sentence that tells a person what happened.
     pub const fn sentence(&self) -> &'static str {
         match self {

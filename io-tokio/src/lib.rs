@@ -1,9 +1,16 @@
 //! agentwire on tokio.
 //!
+//! - [`network`]: the embedded loopback, shared by the tasks of one process.
+//! - [`client`]: calls agents and bots, in a direct chat or in a group.
+//! - [`bot`]: answers calls with handlers of its own.
 //! - [`stdio`] (feature `mcp`, Unix): an MCP server as a child process, spoken to over its
 //!   standard streams.
 
 #![allow(clippy::std_instead_of_alloc, reason = "std is always there")]
 
+mod agent;
+pub mod bot;
+pub mod client;
+pub mod network;
 #[cfg(all(feature = "mcp", unix))]
 pub mod stdio;

@@ -294,6 +294,21 @@ pub enum CallError<'a> {
     },
 }
 
+impl CallError<'_> {
+    /// The same error without what it borrows of the request: the version that it repeats.
+    #[must_use]
+    pub fn detached(self) -> CallError<'static> {
+        match self {
+            Self::Refused(failure) => CallError::Refused(failure.detached()),
+            Self::Command(error) => CallError::Command(error),
+            Self::TooLarge(error) => CallError::TooLarge(error),
+            Self::NoRoomForReply { room, needed } => CallError::NoRoomForReply { room, needed },
+            Self::Buffer(error) => CallError::Buffer(error),
+            Self::Full { capacity } => CallError::Full { capacity },
+        }
+    }
+}
+
 impl fmt::Display for CallError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,0 +1,269 @@
+//! Calling: [`Client`].
+
+use core::fmt;
+use core::time::Duration;
+
+use agentwire_core::binding::{Binding, Standard};
+use agentwire_core::chat::caller::{CallError, CallId, TimedOut, To, Wait};
+use agentwire_core::chat::session::{Reply, Session, SessionConfig};
+use agentwire_core::chat::{ContactId, GroupId, GroupMemberId, MemberId};
+use agentwire_core::loopback::SendError;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::agent::{Agent, Command, Delivery, REPLIES};
+use crate::network::Profile;
+
+/// Who is called: [`To`] without borrows.
+///
+/// ```
+/// use agentwire_core::chat::ContactId;
+/// use agentwire_tokio::client::Target;
+/// let target = Target::from(ContactId(4));
+/// assert_eq!(target, Target::Contact(ContactId(4)));
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[allow(clippy::exhaustive_enums)]
+pub enum Target {
+    /// The contact of a direct chat.
+    Contact(ContactId),
+    /// One member of a group, who is mentioned.
+    Member {
+        /// The group.
+        group: GroupId,
+        /// Whose replies are accepted.
+        member: MemberId,
+        /// The member in the profile's own database.
+        group_member: GroupMemberId,
+        /// The name to write after the `@`.
+        name: String,
+    },
+    /// Every member of a group that serves the protocol.
+    Everyone(GroupId),
+}
+
+impl Target {
+    pub(crate) fn as_to(&self) -> To<'_> {
+        match self {
+            Self::Contact(contact) => To::Contact(*contact),
+            Self::Member { group, member, group_member, name } => {
+                To::Member { group: *group, member: *member, group_member: *group_member, name }
+            }
+            Self::Everyone(group) => To::Everyone(*group),
+        }
+    }
+}
+
+impl From<ContactId> for Target {
+    fn from(contact: ContactId) -> Self {
+        Self::Contact(contact)
+    }
+}
+
+/// How a call waits.
+///
+/// ```
+/// use agentwire_tokio::client::CallOptions;
+/// let options = CallOptions::default().answers(2);
+/// assert_eq!(options.answers, Some(2));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct CallOptions {
+    /// How long; the session's limits if it does not say.
+    pub wait: Option<Wait>,
+    /// In a broadcast, after how many last replies the call ends.
+    pub answers: Option<u32>,
+}
+
+impl CallOptions {
+    /// With these limits.
+    #[must_use]
+    pub const fn wait(mut self, overall: Duration, idle: Duration) -> Self {
+        self.wait = Some(Wait::new(overall, idle));
+        self
+    }
+
+    /// Ending after this many answers.
+    #[must_use]
+    pub const fn answers(mut self, answers: u32) -> Self {
+        self.answers = Some(answers);
+        self
+    }
+}
+
+/// Why a call was not made, or how it ended without a last reply.
+///
+/// ```
+/// use agentwire_tokio::client::ClientError;
+/// assert_eq!(ClientError::Closed.to_string(), "the client has ended");
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The session does not make it.
+    Call(CallError<'static>),
+    /// The chat core refuses to send the command.
+    NotSent(SendError),
+    /// Its wait is over. In a broadcast without a number of answers this is the usual end.
+    TimedOut(TimedOut),
+    /// Too many replies waited to be taken, so the call was given up.
+    Lagged,
+    /// The client's task has ended.
+    Closed,
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(error) => error.fmt(f),
+            Self::NotSent(error) => write!(f, "the chat core refuses the command: {error}"),
+            Self::TimedOut(end) => {
+                write!(
+                    f,
+                    "no last reply in time ({} answers, {} other replies)",
+                    end.answers, end.replies
+                )
+            }
+            Self::Lagged => write!(f, "{REPLIES} replies were not taken, the call was given up"),
+            Self::Closed => f.write_str("the client has ended"),
+        }
+    }
+}
+
+impl core::error::Error for ClientError {}
+
+/// Calls agents and bots for one profile.
+///
+/// ```
+/// use agentwire_core::binding::Standard;
+/// use agentwire_core::chat::session::Declared;
+/// use agentwire_core::jsonrpc::write_result;
+/// use agentwire_tokio::{bot::{Bot, Replier, Request}, client::{CallOptions, Client}, network::Network};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let network = Network::new(1);
+/// let (ann, bot) = (network.add_profile("ann").unwrap(), network.add_profile("bot").unwrap());
+/// let (to_bot, _) = network.connect(&ann, &bot).unwrap();
+///
+/// let declared = vec![Declared::new(Standard::A2A, ["1.0"])];
+/// let bot = Bot::start(bot, declared, |request: Request<Standard>, replier: Replier<Standard>| async move {
+///     let id = request.id.unwrap_or_default();
+///     let _ = replier.respond(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"id":"t"}}}}"#)).await;
+/// });
+/// let client = Client::start(ann);
+/// let request = r#"{"jsonrpc":"2.0","id":7,"method":"GetTask","params":{"id":"t"},
+///     "a2a-service-parameters":{"A2A-Version":"1.0"}}"#;
+/// let mut replies =
+///     client.call(Standard::A2A, to_bot, request, CallOptions::default()).await.unwrap();
+/// let reply = replies.next().await.unwrap().unwrap();
+/// assert_eq!(reply.text, r#"{"jsonrpc":"2.0","id":7,"result":{"id":"t"}}"#);
+/// assert!(replies.next().await.is_none());
+/// bot.shutdown().await;
+/// # });
+/// ```
+#[derive(Debug)]
+pub struct Client<B = Standard> {
+    commands: mpsc::UnboundedSender<Command<B>>,
+}
+
+impl<B> Clone for Client<B> {
+    fn clone(&self) -> Self {
+        Self { commands: self.commands.clone() }
+    }
+}
+
+impl<B: Binding + Send + 'static> Client<B> {
+    /// Starts the task that speaks for a profile. It ends when every handle of it is gone.
+    pub fn start(profile: Profile) -> Self {
+        Self::with_config(profile, SessionConfig::default())
+    }
+
+    /// The same with limits of its own.
+    pub fn with_config(profile: Profile, config: SessionConfig) -> Self {
+        let (commands, receiver) = mpsc::unbounded_channel();
+        let session = Session::new(config, Vec::new());
+        tokio::spawn(Agent::new(profile, session, receiver, None).run());
+        Self { commands }
+    }
+
+    /// Calls somebody. The replies come through what is returned; dropping that stops waiting.
+    ///
+    /// # Errors
+    /// [`ClientError::Call`] when the call is not made, [`ClientError::Closed`].
+    pub async fn call(
+        &self,
+        binding: B,
+        target: impl Into<Target>,
+        request: impl Into<String>,
+        options: CallOptions,
+    ) -> Result<Replies<B>, ClientError> {
+        let (replies, receiver) = mpsc::channel(REPLIES);
+        let (made, is_made) = oneshot::channel();
+        let (target, request) = (target.into(), request.into());
+        let command = Command::Call { binding, target, request, options, replies, made };
+        self.commands.send(command).map_err(|_| ClientError::Closed)?;
+        let call = is_made.await.map_err(|_| ClientError::Closed)?.map_err(ClientError::Call)?;
+        let commands = self.commands.clone();
+        Ok(Replies { call, receiver, commands, is_over: false })
+    }
+}
+
+/// The replies to one call, in the order of their arrival, each with its sender.
+///
+/// Dropping it stops waiting for more. See [`Client`] for an example.
+#[derive(Debug)]
+pub struct Replies<B = Standard> {
+    call: CallId,
+    receiver: mpsc::Receiver<Delivery>,
+    commands: mpsc::UnboundedSender<Command<B>>,
+    is_over: bool,
+}
+
+impl<B> Replies<B> {
+    /// The next reply. `None` once the call has ended; an error, after which there is nothing
+    /// more, if it ended otherwise than with its last reply.
+    pub async fn next(&mut self) -> Option<Result<Reply, ClientError>> {
+        if self.is_over {
+            return None;
+        }
+        match self.receiver.recv().await {
+            Some(Delivery::Reply(reply)) => {
+                self.is_over = reply.is_end;
+                Some(Ok(reply))
+            }
+            end => {
+                self.is_over = true;
+                Some(Err(match end {
+                    Some(Delivery::TimedOut(end)) => ClientError::TimedOut(end),
+                    Some(Delivery::NotSent(error)) => ClientError::NotSent(error),
+                    // The queue was full, or the task is gone.
+                    _ if self.commands.is_closed() => ClientError::Closed,
+                    _ => ClientError::Lagged,
+                }))
+            }
+        }
+    }
+
+    /// The last reply of the one that was called; what comes before it is passed over.
+    ///
+    /// # Errors
+    /// [`ClientError`] when the call ends without one.
+    pub async fn last(mut self) -> Result<Reply, ClientError> {
+        while let Some(reply) = self.next().await {
+            let reply = reply?;
+            if reply.kind.is_last() {
+                return Ok(reply);
+            }
+        }
+        Err(ClientError::Closed)
+    }
+}
+
+impl<B> Drop for Replies<B> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            // The task is gone, or it stops waiting.
+            let _ = self.commands.send(Command::Cancel(self.call));
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The embedded loopback, shared by the tasks of one process.
+
+use core::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agentwire_core::chat::ContactId;
+use agentwire_core::loopback::{Config, Loopback, ProfileId, SendError, SentMessage, SetupError};
+use agentwire_core::time::Instant;
+use tokio::sync::{mpsc, watch};
+
+/// Chat cores and what connects them, in this process: [`Loopback`] behind a lock.
+///
+/// ```
+/// use agentwire_tokio::network::Network;
+///
+/// let network = Network::new(1);
+/// let ann = network.add_profile("ann").unwrap();
+/// let bot = network.add_profile("bot").unwrap();
+/// let (bot_of_ann, _) = network.connect(&ann, &bot).unwrap();
+/// assert_eq!(network.with(|net| net.contacts(ann.id()).len()), 1);
+/// ```
+#[derive(Clone)]
+pub struct Network {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    loopback: Mutex<Loopback>,
+    /// Counts changes; whoever waits for something to arrive watches it.
+    changes: watch::Sender<u64>,
+    observers: Mutex<Vec<mpsc::UnboundedSender<Observed>>>,
+    epoch: tokio::time::Instant,
+}
+
+/// A profile of a [`Network`]. Whoever speaks for it takes it.
+///
+/// ```
+/// use agentwire_tokio::network::Network;
+/// let network = Network::new(1);
+/// let ann = network.add_profile("ann").unwrap();
+/// assert_eq!(ann.name(), "ann");
+/// ```
+#[derive(Clone)]
+pub struct Profile {
+    network: Network,
+    id: ProfileId,
+    name: Arc<str>,
+}
+
+/// What a profile has sent, or could not send.
+///
+/// ```
+/// use agentwire_tokio::network::Observed;
+/// fn show(seen: &Observed) -> String {
+///     match &seen.message {
+///         Ok(sent) => format!("{}: {} bytes", seen.profile, sent.encoded_len),
+///         Err(error) => format!("{}: {error}", seen.profile),
+///     }
+/// }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Observed {
+    /// When.
+    pub at: Instant,
+    /// The profile's display name.
+    pub profile: Arc<str>,
+    /// The message, or why the chat core refused it.
+    pub message: Result<SentMessage, SendError>,
+}
+
+impl Network {
+    /// A network without profiles. `seed` makes its ids and faults repeatable.
+    pub fn new(seed: u64) -> Self {
+        Self::with_config(seed, Config::default())
+    }
+
+    /// The same with limits of its own.
+    pub fn with_config(seed: u64, config: Config) -> Self {
+        let (changes, _) = watch::channel(0);
+        let shared = Shared {
+            loopback: Mutex::new(Loopback::with_config(seed, config)),
+            changes,
+            observers: Mutex::new(Vec::new()),
+            epoch: tokio::time::Instant::now(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Adds a profile.
+    ///
+    /// # Errors
+    /// [`SetupError`] when the name is none that a chat core allows.
+    pub fn add_profile(&self, name: &str) -> Result<Profile, SetupError> {
+        let id = self.with(|net| net.add_profile(name))?;
+        Ok(Profile { network: self.clone(), id, name: name.into() })
+    }
+
+    /// Connects two profiles: each gets the other as a contact, and the ids come in that order.
+    ///
+    /// # Errors
+    /// [`SetupError`] when it is one profile twice.
+    pub fn connect(&self, a: &Profile, b: &Profile) -> Result<(ContactId, ContactId), SetupError> {
+        self.with(|net| net.connect(a.id, b.id))
+    }
+
+    /// Does anything else with the loopback: groups, faults, messages by hand.
+    pub fn with<R>(&self, change: impl FnOnce(&mut Loopback) -> R) -> R {
+        let result = change(&mut self.lock());
+        self.wake();
+        result
+    }
+
+    /// All that profiles send from now on.
+    pub fn observe(&self) -> mpsc::UnboundedReceiver<Observed> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.observers().push(sender);
+        receiver
+    }
+
+    /// The time that the loopback knows.
+    pub fn now(&self) -> Instant {
+        let millis = self.shared.epoch.elapsed().as_millis();
+        Instant::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+    }
+
+    /// The same time as the runtime knows it.
+    pub(crate) fn deadline(&self, instant: Instant) -> Option<tokio::time::Instant> {
+        self.shared.epoch.checked_add(instant.duration_since(Instant::ZERO))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Loopback> {
+        // A panic while the lock was held has left the loopback as any other call does.
+        self.shared.loopback.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn observers(&self) -> MutexGuard<'_, Vec<mpsc::UnboundedSender<Observed>>> {
+        self.shared.observers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells everybody that something may have arrived.
+    pub(crate) fn wake(&self) {
+        self.shared.changes.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.shared.changes.subscribe()
+    }
+
+    pub(crate) fn tell(
+        &self,
+        profile: &Profile,
+        message: impl FnOnce() -> Result<SentMessage, SendError>,
+    ) {
+        let mut observers = self.observers();
+        if observers.is_empty() {
+            return;
+        }
+        let seen = Observed { at: self.now(), profile: profile.name.clone(), message: message() };
+        observers.retain(|observer| observer.send(seen.clone()).is_ok());
+    }
+}
+
+impl fmt::Debug for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Network").field("now", &self.now()).finish_non_exhaustive()
+    }
+}
+
+impl Profile {
+    /// Its id in the loopback.
+    pub const fn id(&self) -> ProfileId {
+        self.id
+    }
+
+    /// Its display name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The network it is part of.
+    pub const fn network(&self) -> &Network {
+        &self.network
+    }
+}
+
+impl fmt::Debug for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Profile").field("id", &self.id).finish_non_exhaustive()
+    }
+}
