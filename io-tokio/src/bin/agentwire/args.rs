@@ -133,13 +133,13 @@ pub(crate) struct CommandArgs {
     pub(crate) group: bool,
 }
 
-/// Show agents at work, all within this process.
+/// Show agents at work: an embedded loopback, two bots, and an agent that calls them.
 #[derive(Debug, Arguments)]
 pub(crate) struct DemoArgs {
-    /// The stdio MCP server to put behind the bot: a program and its arguments, quoted as in a
-    /// shell. Revision 2026-07-28 or later.
+    /// Put this stdio MCP server behind the bot and call its tools: a program and its arguments,
+    /// quoted as in a shell. Revision 2026-07-28 or later.
     #[arg(long, value_name = "COMMAND", value_parser = words)]
-    pub(crate) mcp: Words,
+    pub(crate) mcp: Option<Words>,
 }
 
 /// A command split into words; there is at least one.

@@ -1,0 +1,305 @@
+//! `agentwire demo`: agents and bots at work on the embedded loopback.
+
+mod arguments;
+mod shop;
+mod transcript;
+
+use agentwire_core::binding::{End, Standard};
+use agentwire_core::chat::Chat;
+use agentwire_core::chat::session::{Declared, Reply, ReplyKind};
+use agentwire_core::mcp::{META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, REVISION};
+use agentwire_core::{a2a, loopback};
+use agentwire_tokio::bot::Bot;
+use agentwire_tokio::client::{CallOptions, Client, ClientError, Target};
+use agentwire_tokio::network::{Network, Profile};
+use agentwire_tokio::stdio::{Options, ServerCommand, StdioServer};
+use serde_json::{Value, json};
+use shop::Shop;
+use transcript::Transcript;
+
+use crate::args::{DemoArgs, Words};
+use crate::exit::{ExitCode, Failure};
+use crate::output::Output;
+use crate::signals::Shutdown;
+
+/// How many tools of a server behind the bot are called.
+const TOOLS: usize = 3;
+
+/// Runs the demo, and leaves nothing of it behind.
+pub(crate) async fn run(
+    args: &DemoArgs,
+    output: &mut Output,
+    mut shutdown: Shutdown,
+) -> Result<(), Failure> {
+    let backend = match &args.mcp {
+        None => None,
+        Some(Words { program, args }) => {
+            let command = ServerCommand::new(program).args(args);
+            let server = tokio::select! {
+                biased;
+                () = shutdown.requested() => return Ok(()),
+                server = StdioServer::spawn(command, Options::default()) => server?,
+            };
+            Some(server)
+        }
+    };
+    let demo = Demo::start(backend)?;
+    tokio::select! {
+        biased;
+        () = shutdown.requested() => Ok(()),
+        shown = demo.play(output) => shown,
+    }
+}
+
+struct Demo {
+    network: Network,
+    client: Client,
+    acme: Bot,
+    bolt: Bot,
+    has_backend: bool,
+    agent: Profile,
+    direct: (agentwire_core::chat::ContactId, agentwire_core::chat::ContactId),
+    group: loopback::GroupRef,
+    bots: [Profile; 2],
+}
+
+/// The profiles are made here, with names that are allowed.
+fn set_up(error: loopback::SetupError) -> Failure {
+    Failure::new(ExitCode::ToolError, format!("the loopback could not be set up: {error}"))
+}
+
+impl Demo {
+    fn start(backend: Option<StdioServer>) -> Result<Self, Failure> {
+        let network = Network::new(1);
+        let add = |name| network.add_profile(name).map_err(set_up);
+        let (agent, acme, bolt) = (add("agent")?, add("acme")?, add("bolt")?);
+        let direct = network.connect(&agent, &acme).map_err(set_up)?;
+        let group = network
+            .with(|net| {
+                let group = net.create_group(agent.id(), "market")?;
+                net.join(group, acme.id())?;
+                net.join(group, bolt.id())?;
+                Ok(group)
+            })
+            .map_err(set_up)?;
+        let declared = || {
+            vec![
+                Declared::new(Standard::MCP, [REVISION]),
+                Declared::new(Standard::A2A, [a2a::VERSION]),
+            ]
+        };
+        let bots = [acme.clone(), bolt.clone()];
+        let has_backend = backend.is_some();
+        let shop = |name, stock, backend| Shop { name, stock, backend };
+        Ok(Self {
+            client: Client::start(agent.clone()),
+            acme: Bot::start(acme, declared(), shop("acme", 12, backend)),
+            bolt: Bot::start(bolt, declared(), shop("bolt", 3, None)),
+            has_backend,
+            network,
+            agent,
+            direct,
+            group,
+            bots,
+        })
+    }
+
+    async fn play(self, output: &mut Output) -> Result<(), Failure> {
+        let mut transcript = Transcript::new(output, self.network.observe());
+        self.name_chats(&mut transcript);
+        let acme = Target::Contact(self.direct.0);
+
+        self.scene(
+            &mut transcript,
+            "An agent asks a bot for its tools, in a direct chat",
+            "MCP: every call is one message, and the reply quotes it. The bytes are those of the \
+             whole encoded message, quote included.",
+        )?;
+        self.mcp(&mut transcript, acme.clone(), "server/discover", json!({})).await?;
+        let listed = self.mcp(&mut transcript, acme.clone(), "tools/list", json!({})).await?;
+        if self.has_backend {
+            self.call_tools(&mut transcript, &acme, &listed).await?;
+        } else {
+            let call = json!({"name": "availability", "arguments": {"item": "anvil"}});
+            self.mcp(&mut transcript, acme.clone(), "tools/call", call).await?;
+            self.scene(
+                &mut transcript,
+                "A tool that reports progress",
+                "Notifications come before the last reply, each in a message of its own.",
+            )?;
+            let call = json!({"name": "stocktake", "arguments": {}, "_meta": {"progressToken": 1}});
+            self.mcp(&mut transcript, acme.clone(), "tools/call", call).await?;
+        }
+
+        self.scene(
+            &mut transcript,
+            "One bot in a group, mentioned",
+            "The group has two bots. The newline after the opening brace makes today's chat core \
+             recognise the mention; only acme answers.",
+        )?;
+        let market = self.network.with(|net| net.group_id(self.group, self.agent.id()));
+        let member =
+            self.network.with(|net| net.member_of(self.group, self.agent.id(), self.bots[0].id()));
+        let (Some(market), Some(member)) = (market, member) else {
+            return Err(Failure::new(ExitCode::ToolError, "the group is gone"));
+        };
+        let mentioned = Target::Member {
+            group: market,
+            member: member.member,
+            group_member: member.group_member_id,
+            name: member.name,
+        };
+        // A server behind acme has tools that bolt does not have.
+        let (method, params) = if self.has_backend {
+            ("tools/list", json!({}))
+        } else {
+            ("tools/call", json!({"name": "availability", "arguments": {"item": "anvil"}}))
+        };
+        self.mcp(&mut transcript, mentioned, method, params.clone()).await?;
+
+        self.scene(
+            &mut transcript,
+            "Everyone in a group",
+            "Without a mention every member that serves the protocol answers, each for itself.",
+        )?;
+        self.mcp(&mut transcript, Target::Everyone(market), method, params).await?;
+
+        self.scene(
+            &mut transcript,
+            "A task that streams",
+            "A2A: each event of the stream is one reply, in order, until the task has ended.",
+        )?;
+        let message = json!({
+            "message": {
+                "messageId": "m-2",
+                "role": "ROLE_USER",
+                "parts": [{"text": "Order two anvils, delivered by Friday"}],
+            },
+        });
+        self.a2a(&mut transcript, acme.clone(), "SendStreamingMessage", message).await?;
+
+        self.scene(
+            &mut transcript,
+            "A reply that does not fit",
+            "bolt's catalogue takes more than the one message that a chat core sends: the \
+             protocol's error stands in its place, with the sizes.",
+        )?;
+        let bolt = self.network.connect(&self.agent, &self.bots[1]).map_err(set_up)?;
+        transcript.name("agent", Chat::Direct(bolt.0), "bolt");
+        transcript.name("bolt", Chat::Direct(bolt.1), "agent");
+        let call = json!({"name": "catalogue", "arguments": {}});
+        let reply = self.mcp(&mut transcript, Target::Contact(bolt.0), "tools/call", call).await?;
+        let too_large =
+            ReplyKind::Last(End::Error { code: agentwire_core::jsonrpc::INTERNAL_ERROR });
+        if reply.kind != too_large {
+            return Err(Failure::new(ExitCode::ToolError, "the catalogue was not replaced"));
+        }
+
+        transcript.end()?;
+        self.acme.shutdown().await;
+        self.bolt.shutdown().await;
+        Ok(())
+    }
+
+    fn scene(
+        &self,
+        transcript: &mut Transcript<'_>,
+        title: &str,
+        about: &str,
+    ) -> Result<(), Failure> {
+        transcript.scene(self.network.now(), title, about)
+    }
+
+    fn name_chats(&self, transcript: &mut Transcript<'_>) {
+        transcript.name("agent", Chat::Direct(self.direct.0), "acme");
+        transcript.name("acme", Chat::Direct(self.direct.1), "agent");
+        for profile in [&self.agent, &self.bots[0], &self.bots[1]] {
+            let group = self.network.with(|net| net.group_id(self.group, profile.id()));
+            if let Some(group) = group {
+                transcript.name(profile.name(), Chat::Group(group), "#market");
+            }
+        }
+    }
+
+    /// Calls tools of the server behind the bot with arguments made from their schemas.
+    async fn call_tools(
+        &self,
+        transcript: &mut Transcript<'_>,
+        target: &Target,
+        listed: &Reply,
+    ) -> Result<(), Failure> {
+        let listed: Value = serde_json::from_str(&listed.text).unwrap_or_default();
+        let tools = listed["result"]["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for tool in tools.iter().take(TOOLS) {
+            let arguments = arguments::sample(&tool["inputSchema"]);
+            let call = json!({"name": tool["name"], "arguments": arguments});
+            self.mcp(transcript, target.clone(), "tools/call", call).await?;
+        }
+        Ok(())
+    }
+
+    async fn mcp(
+        &self,
+        transcript: &mut Transcript<'_>,
+        target: Target,
+        method: &str,
+        mut params: Value,
+    ) -> Result<Reply, Failure> {
+        params["_meta"][META_PROTOCOL_VERSION] = REVISION.into();
+        params["_meta"][META_CLIENT_CAPABILITIES] = json!({});
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        self.call(transcript, Standard::MCP, target, &request).await
+    }
+
+    async fn a2a(
+        &self,
+        transcript: &mut Transcript<'_>,
+        target: Target,
+        method: &str,
+        params: Value,
+    ) -> Result<Reply, Failure> {
+        let request = json!({
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": method,
+            a2a::SERVICE_PARAMETERS: {a2a::VERSION_PARAMETER: a2a::VERSION},
+            "params": params,
+        });
+        self.call(transcript, Standard::A2A, target, &request).await
+    }
+
+    /// Makes a call and shows what is sent until it has ended; gives the last reply.
+    async fn call(
+        &self,
+        transcript: &mut Transcript<'_>,
+        binding: Standard,
+        target: Target,
+        request: &Value,
+    ) -> Result<Reply, Failure> {
+        // In the group both bots answer a broadcast.
+        let is_broadcast = matches!(target, Target::Everyone(_));
+        let answers = if is_broadcast { 2 } else { 1 };
+        let options = CallOptions::default().answers(answers);
+        let mut replies = self
+            .client
+            .call(binding, target, request.to_string(), options)
+            .await
+            .map_err(|error| failed(&error))?;
+        let mut last = None;
+        while let Some(reply) = replies.next().await {
+            transcript.show()?;
+            last = Some(reply.map_err(|error| failed(&error))?);
+        }
+        transcript.show()?;
+        last.ok_or_else(|| Failure::new(ExitCode::ToolError, "no reply came"))
+    }
+}
+
+fn failed(error: &ClientError) -> Failure {
+    let code = match error {
+        ClientError::TimedOut(_) => ExitCode::Timeout,
+        ClientError::Call(_) | ClientError::NotSent(_) => ExitCode::Refused,
+        _ => ExitCode::ToolError,
+    };
+    Failure::new(code, error.to_string())
+}
