@@ -2,6 +2,8 @@
 # about: a program with the core and nothing else links, runs and holds every check
 # shellcheck shell=bash
 
+program_size() { size "$1" | awk 'NR == 2 {print $1 " bytes of text, " $2 + $3 " of data"}'; }
+
 host=$(host_triple)
 [[ $host == x86_64-unknown-linux-gnu ]] || not_run "the program is written for Linux on x86-64, this is $host"
 
@@ -18,7 +20,9 @@ build_and_run() {
   fi
   output=$("$program") || fail "$mode: exit code $?: $output"
   say "$mode: $output"
-  say "$mode: $(size "$program" | awk 'NR == 2 {print $1 " bytes of text, " $2 + $3 " of data"}')"
+  say "$mode: $(program_size "$program")"
+  "${program%/*}/machines" || fail "$mode: an exchange alone: exit code $?"
+  say "$mode: caller and responder alone: $(program_size "${program%/*}/machines")"
 }
 
 build_and_run "without alloc"
