@@ -5,7 +5,6 @@
 
 #[cfg(feature = "alloc")]
 mod heap;
-#[expect(dead_code, reason = "it writes nothing")]
 mod kernel;
 mod memory;
 

@@ -7,10 +7,11 @@
 mod heap;
 mod kernel;
 mod memory;
+mod stdout;
 
 use core::fmt::Write;
 
-use kernel::Stdout;
+use stdout::Stdout;
 
 /// What `_start` calls, on an aligned stack.
 fn main() -> i32 {
