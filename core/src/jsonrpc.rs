@@ -325,6 +325,7 @@ struct Members<'a> {
     result: Option<Value<'a>>,
     error: Option<Value<'a>>,
     twice: Option<Member>,
+    id_twice: bool,
 }
 
 impl<'a> Members<'a> {
@@ -340,13 +341,14 @@ impl<'a> Members<'a> {
         };
         if place.is_some() {
             self.twice = self.twice.or(Some(member));
+            self.id_twice |= member == Member::Id;
         }
         *place = Some(value);
     }
 
     /// The id that an answer to a rejected message carries.
     fn readable_id(&self) -> Option<Id<'a>> {
-        if self.twice == Some(Member::Id) { None } else { self.id.and_then(Id::new) }
+        if self.id_twice { None } else { self.id.and_then(Id::new) }
     }
 }
 
@@ -753,6 +755,7 @@ mod tests {
         assert_eq!(id(r#"{"jsonrpc":"2.0","method":"m","params":{]"#), None);
         assert_eq!(id(r#"{"id":3,"method":"m"}"#), Some("3"));
         assert_eq!(id(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#), None);
+        assert_eq!(id(r#"{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#), None);
         assert_eq!(id(r#"{"jsonrpc":"2.0","id":1,"method":"m"} x"#), Some("1"));
         assert_eq!(id(r#"[{"jsonrpc":"2.0","id":1,"method":"m"}]"#), None);
     }
