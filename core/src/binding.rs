@@ -58,7 +58,7 @@ use core::fmt;
 
 use crate::a2a::A2a;
 use crate::json::{self, Str, Writer};
-use crate::jsonrpc::{self, IdPrint, Rejected};
+use crate::jsonrpc::{self, IdKind, IdPrint, Rejected};
 use crate::mcp::Mcp;
 
 /// The name of a protocol: lowercase ASCII letters, digits and hyphens, at least one
@@ -203,7 +203,9 @@ impl<'m> From<Rejected<'m>> for Refusal<'m> {
             }
             fault => Failure::InvalidMessage(fault),
         };
-        Self::new(failure, rejected.id.map(|id| id.get()))
+        // An id of a kind that neither protocol has is none that an answer could name.
+        let id = rejected.id.filter(|id| matches!(id.kind(), IdKind::String | IdKind::Integer));
+        Self::new(failure, id.map(|id| id.get()))
     }
 }
 

@@ -293,6 +293,15 @@ mod tests {
                 r#"{"jsonrpc":"2.0","id":9,"result":{}}"#,
                 r#"{"jsonrpc":"2.0","id":9,"error":{"code":-32600,"#,
             ),
+            // An id that MCP does not have is left out, whatever else is wrong.
+            (
+                r#"{"jsonrpc":"1.0","id":null,"method":"m"}"#,
+                r#"{"jsonrpc":"2.0","error":{"code":-32600,"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1.5,"method":7}"#,
+                r#"{"jsonrpc":"2.0","error":{"code":-32600,"#,
+            ),
             (r#"[1]"#, r#"{"jsonrpc":"2.0","error":{"code":-32600,"#),
         ] {
             assert!(error(text, &[]).starts_with(start), "{text} {}", error(text, &[]));
