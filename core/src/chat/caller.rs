@@ -36,10 +36,16 @@
 //!
 //! # What a reply is matched by
 //!
-//! By the message that it quotes: our own, by its item id, or by its shared message id where the
-//! item is gone. Never by the quoted text, which is whatever the replier sent. Then its sender has
+//! By the message that it quotes: our own, by its item id, or by its shared message id where that
+//! finds nothing, since the item may be gone. Never by the quoted text, which is whatever the replier sent. Then its sender has
 //! to be the one called: the contact of a direct chat, the mentioned member, or any member in a
 //! broadcast.
+//!
+//! # When a wait is over
+//!
+//! A limit ends a call when [`handle_timeout`](Caller::handle_timeout) says so: a reply that comes
+//! after the limit and before that is taken, and a part or a notification starts the idle limit
+//! anew.
 //!
 //! # Cancelling
 //!
@@ -50,12 +56,13 @@ use core::fmt;
 use core::time::Duration;
 
 use super::command::{Command, MentionForm, NewCommandError};
-use super::size::{self, Margin, MessageShape, QuoteKind, ReplyBudget, TooLarge};
+use super::failure::shortest_failure;
+use super::size::{self, Margin, MessageShape, Quote, QuoteKind, SentAt, TooLarge};
 use super::{
     Chat, ContactId, GroupId, GroupMemberId, IdTooLong, Item, ItemId, MemberId, Quoted, Sender,
     SharedMsgId, Storage, Transmit,
 };
-use crate::binding::{Binding, Class, Expectation, Failure, Refusal};
+use crate::binding::{Binding, Class, End, Expectation, Failure, Refusal};
 use crate::json::{BufferTooSmall, Str};
 use crate::table::{Full, Hasher, Keyed, Table, Ticket};
 use crate::time::Instant;
@@ -105,8 +112,8 @@ pub struct CallerConfig {
     /// How many replies one call takes that are not a last one; 10,000 by default.
     pub max_replies: u32,
     /// How many encoded bytes have to be left for a reply that quotes the whole command, as
-    /// today's chat cores do it; 256 by default, which holds an error. A command that cannot be
-    /// answered is not sent.
+    /// today's chat cores do it; 256 by default. A command that leaves no room for the protocol's
+    /// shortest error is not sent in any case.
     pub min_reply_room: usize,
     /// What to keep free in groups; nothing by default.
     pub group_margin: Margin,
@@ -282,7 +289,8 @@ pub enum CallError<'a> {
     NoRoomForReply {
         /// Encoded bytes that a reply would have.
         room: usize,
-        /// Encoded bytes that it should have ([`CallerConfig::min_reply_room`]).
+        /// Encoded bytes that it should have: [`CallerConfig::min_reply_room`], or what the
+        /// protocol's shortest error takes if that is more.
         needed: usize,
     },
     /// The buffer is too short for the command.
@@ -433,7 +441,8 @@ pub enum Handled<'m> {
     Reply(Reply<'m>),
     /// A reply to a call that has ended, or a further reply of a sender whose last one has come.
     Late(Reply<'m>),
-    /// The same item once more; it has been handled.
+    /// The same item once more; it has been handled. A call remembers the 64 item ids up to the
+    /// highest one that it has had.
     Duplicate(CallId),
     /// A reply of somebody who was not called.
     Stranger(CallId),
@@ -472,7 +481,7 @@ pub struct Reply<'m> {
     /// Whether the call has ended with it.
     pub is_end: bool,
     /// Whether the stream broke off where it can be resumed with `SubscribeToTask`: it ended with
-    /// an error after a part that named its task.
+    /// an error after a part of the same sender that named its task.
     pub is_resumable: bool,
 }
 
@@ -521,7 +530,8 @@ pub struct TimedOut {
     pub replies: u32,
     /// How many senders gave their last reply: in a broadcast this end is the usual one.
     pub answers: u32,
-    /// Whether the stream can be resumed with `SubscribeToTask`: a part has named its task.
+    /// Whether a stream can be resumed with `SubscribeToTask`: a part has named its task, and its
+    /// end has not come.
     pub is_resumable: bool,
     /// Whether the chat core has said that the command was sent.
     pub was_sent: bool,
@@ -543,20 +553,15 @@ pub enum Limit {
     Idle,
 }
 
-/// Whose replies are accepted.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Audience {
-    Contact,
-    Member(MemberId),
-    Everyone { answers: u32 },
-}
-
 /// An open call.
 struct Open<B> {
     chat: Chat,
     item: Option<ItemId>,
     shared: Option<SharedMsgId>,
-    audience: Audience,
+    /// The mentioned member; in a group without one it is a broadcast.
+    member: Option<MemberId>,
+    /// In a broadcast, after how many answers it ends.
+    wanted: u32,
     binding: B,
     expected: Expectation,
     /// When the overall limit passes.
@@ -566,9 +571,25 @@ struct Open<B> {
     replies: u32,
     answers: u32,
     seen: Seen,
-    has_task: bool,
-    /// In a broadcast, the sender that answered last.
-    answered: Option<Ticket>,
+    /// How many streams have named their task and go on.
+    tasks: u32,
+    /// In a broadcast, the sender that is followed since last.
+    followed: Option<Ticket>,
+}
+
+impl<B> Open<B> {
+    fn is_broadcast(&self) -> bool {
+        self.chat.is_group() && self.member.is_none()
+    }
+
+    /// Whether replies of this sender are accepted.
+    fn is_called(&self, sender: Sender) -> bool {
+        match (self.chat, self.member) {
+            (Chat::Direct(_), _) => sender == Sender::Contact,
+            (Chat::Group(_), Some(member)) => sender == Sender::Member(member),
+            (Chat::Group(_), None) => sender != Sender::Contact,
+        }
+    }
 }
 
 fn item_hash(chat: Chat, item: ItemId) -> u32 {
@@ -602,13 +623,16 @@ struct Seen {
 impl Seen {
     fn has(&self, item: ItemId) -> bool {
         match self.highest.checked_sub(item.0) {
-            Some(0) => self.below != 0,
-            Some(distance @ 1..64) => self.below & (1 << distance) != 0,
+            Some(distance @ 0..64) => self.below & (1 << distance) != 0,
             _ => false,
         }
     }
 
     fn add(&mut self, item: ItemId) {
+        if self.below == 0 {
+            *self = Self { highest: item.0, below: 1 };
+            return;
+        }
         match item.0.checked_sub(self.highest) {
             Some(ahead) if ahead > 0 => {
                 let shift = u32::try_from(ahead).unwrap_or(u32::MAX);
@@ -624,15 +648,17 @@ impl Seen {
     }
 }
 
-/// A sender that has given its last reply to a broadcast.
-struct Answered {
+/// A sender in a broadcast that has begun a stream or given its last reply.
+struct Followed {
     call: Ticket,
     sender: Sender,
-    /// The one that answered the same call before.
+    /// Whether its last reply has come; else its stream has named a task.
+    has_ended: bool,
+    /// The one that was followed before in the same call.
     before: Option<Ticket>,
 }
 
-fn answered_hash(call: Ticket, sender: Sender) -> u32 {
+fn followed_hash(call: Ticket, sender: Sender) -> u32 {
     let hasher = Hasher::new().text(match &sender {
         Sender::Contact => "",
         Sender::Member(member) => member.get(),
@@ -641,9 +667,9 @@ fn answered_hash(call: Ticket, sender: Sender) -> u32 {
     call.hash(hasher).finish()
 }
 
-impl Keyed for Answered {
+impl Keyed for Followed {
     fn hashes(&self) -> [Option<u32>; 2] {
-        [Some(answered_hash(self.call, self.sender)), None]
+        [Some(followed_hash(self.call, self.sender)), None]
     }
 }
 
@@ -677,7 +703,7 @@ impl Keyed for Answered {
 /// ```
 pub struct Caller<B, S: Storage> {
     calls: Table<Open<B>, S>,
-    answered: Table<Answered, S>,
+    followed: Table<Followed, S>,
     config: CallerConfig,
     now: Instant,
     /// Calls whose own id is not known yet.
@@ -697,7 +723,7 @@ impl<B: Binding, S: Storage> Caller<B, S> {
     pub fn with_limit(config: CallerConfig, limit: usize) -> Self {
         Self {
             calls: Table::new(limit),
-            answered: Table::new(limit),
+            followed: Table::new(limit),
             config,
             now: Instant::ZERO,
             sending: 0,
@@ -720,14 +746,9 @@ impl<B: Binding, S: Storage> Caller<B, S> {
         let accepted = binding
             .accept(call.request, &[], chat.into())
             .map_err(|Refusal { failure, .. }| CallError::Refused(failure))?;
-        let (name, audience) = match call.to {
-            To::Contact(_) => (None, Audience::Contact),
-            To::Member { member, name, group_member, .. } => {
-                (Some((name, group_member, member)), Audience::Member(member))
-            }
-            To::Everyone(_) => {
-                (None, Audience::Everyone { answers: call.answers.unwrap_or(u32::MAX) })
-            }
+        let name = match call.to {
+            To::Member { member, name, group_member, .. } => Some((name, group_member, member)),
+            To::Contact(_) | To::Everyone(_) => None,
         };
         let command = Command::new(name.map(|(name, ..)| name), binding.name(), call.request)
             .map_err(CallError::Command)?;
@@ -744,8 +765,9 @@ impl<B: Binding, S: Storage> Caller<B, S> {
         let escaped = crate::json::length::escaped_len(text);
         let size = shape.check_len(escaped).map_err(CallError::TooLarge)?;
         let kind = if chat.is_group() { QuoteKind::GROUP } else { QuoteKind::Direct };
-        let room = ReplyBudget::for_len(escaped, kind).margin(margin).remaining();
-        let needed = self.config.min_reply_room;
+        let quote = Quote::received(escaped, kind).sent_at(SentAt::Worst);
+        let room = shape.mentions(&[]).quote(quote).room();
+        let needed = self.config.min_reply_room.max(shortest_failure(binding, accepted.id));
         if room < needed {
             return Err(CallError::NoRoomForReply { room, needed });
         }
@@ -757,7 +779,8 @@ impl<B: Binding, S: Storage> Caller<B, S> {
             chat,
             item: None,
             shared: None,
-            audience,
+            member: name.map(|(.., member)| member),
+            wanted: call.answers.unwrap_or(u32::MAX),
             binding,
             expected: accepted.expected,
             overall,
@@ -765,8 +788,8 @@ impl<B: Binding, S: Storage> Caller<B, S> {
             replies: 0,
             answers: 0,
             seen: Seen::default(),
-            has_task: false,
-            answered: None,
+            tasks: 0,
+            followed: None,
         };
         let deadline = overall.min(self.now.saturating_add(wait.idle));
         let ticket = self
@@ -830,12 +853,7 @@ impl<B: Binding, S: Storage> Caller<B, S> {
         };
         let Some(open) = self.calls.remembered(ticket) else { return Ok(Handled::Unknown) };
         let id = CallId(ticket);
-        let is_called = match open.audience {
-            Audience::Contact => item.sender == Sender::Contact,
-            Audience::Member(member) => item.sender == Sender::Member(member),
-            Audience::Everyone { .. } => item.sender != Sender::Contact,
-        };
-        if !is_called {
+        if !open.is_called(item.sender) {
             return Ok(Handled::Stranger(id));
         }
         if !item.edited && open.seen.has(item.id) {
@@ -852,8 +870,9 @@ impl<B: Binding, S: Storage> Caller<B, S> {
             is_end: false,
             is_resumable: false,
         };
-        let is_broadcast = matches!(open.audience, Audience::Everyone { .. });
-        if !is_open || (is_broadcast && self.has_answered(ticket, item.sender)) {
+        let is_broadcast = open.is_broadcast();
+        let followed = if is_broadcast { self.follow(ticket, item.sender) } else { None };
+        if !is_open || followed.is_some_and(|(_, has_ended)| has_ended) {
             if let Some(open) = self.calls.remembered_mut(ticket) {
                 open.seen.add(item.id);
             }
@@ -863,34 +882,50 @@ impl<B: Binding, S: Storage> Caller<B, S> {
         if !class.is_last() && open.replies >= limit {
             return Err(ReplyError::TooManyReplies { limit });
         }
-        let mut answered = open.answered;
-        if is_broadcast && class.is_last() {
-            let entry = Answered { call: ticket, sender: item.sender, before: answered };
-            let entry = self
-                .answered
-                .insert(open.overall, entry)
-                .map_err(|Full { capacity }| ReplyError::TooManySenders { capacity })?;
-            answered = Some(entry);
+        let names_task = matches!(class, Class::Part { resume: Some(_) });
+        let mut last_followed = open.followed;
+        let mut is_new_task = names_task && open.tasks == 0;
+        if is_broadcast {
+            is_new_task = false;
+            if let (Some((entry, _)), true) = (followed, class.is_last()) {
+                if let Some(entry) = self.followed.get_mut(entry) {
+                    entry.has_ended = true;
+                }
+            } else if followed.is_none() && (class.is_last() || names_task) {
+                let entry = Followed {
+                    call: ticket,
+                    sender: item.sender,
+                    has_ended: class.is_last(),
+                    before: last_followed,
+                };
+                match self.followed.insert(open.overall, entry) {
+                    Ok(entry) => {
+                        last_followed = Some(entry);
+                        is_new_task = names_task;
+                    }
+                    // Without an entry it is only not known that the stream can be resumed.
+                    Err(_) if names_task => {}
+                    Err(Full { capacity }) => return Err(ReplyError::TooManySenders { capacity }),
+                }
+            }
         }
 
         let now = self.now;
         let Some(open) = self.calls.get_mut(ticket) else { return Ok(Handled::Unknown) };
         open.seen.add(item.id);
-        open.answered = answered;
+        open.followed = last_followed;
         let mut deadline = None;
         match class {
             Class::Last(end) => {
                 open.answers = open.answers.saturating_add(1);
-                let is_error = matches!(end, crate::binding::End::Error { .. });
-                reply.is_resumable = is_error && open.has_task;
-                reply.is_end = match open.audience {
-                    Audience::Contact | Audience::Member(_) => true,
-                    Audience::Everyone { answers } => open.answers >= answers,
-                };
+                let had_task = if is_broadcast { followed.is_some() } else { open.tasks > 0 };
+                reply.is_resumable = had_task && matches!(end, End::Error { .. });
+                open.tasks = open.tasks.saturating_sub(u32::from(had_task));
+                reply.is_end = !is_broadcast || open.answers >= open.wanted;
             }
             Class::Notification { .. } | Class::Part { .. } => {
                 open.replies = open.replies.saturating_add(1);
-                open.has_task |= matches!(class, Class::Part { resume: Some(_) });
+                open.tasks = open.tasks.saturating_add(u32::from(is_new_task));
                 let idle = Duration::from_millis(open.idle);
                 deadline = Some(open.overall.min(now.saturating_add(idle)));
             }
@@ -919,7 +954,7 @@ impl<B: Binding, S: Storage> Caller<B, S> {
             limit: if open.overall <= deadline { Limit::Overall } else { Limit::Idle },
             replies: open.replies,
             answers: open.answers,
-            is_resumable: open.has_task,
+            is_resumable: open.tasks > 0,
             was_sent: open.item.is_some(),
         };
         self.end(ticket);
@@ -974,11 +1009,11 @@ impl<B: Binding, S: Storage> Caller<B, S> {
         })
     }
 
-    fn has_answered(&self, call: Ticket, sender: Sender) -> bool {
-        let is_it = |entry: &Answered| entry.call == call && entry.sender == sender;
-        self.answered
-            .find(0, answered_hash(call, sender), is_it)
-            .is_some_and(|(_, is_open)| is_open)
+    /// What is known of a sender in a broadcast, and whether its last reply has come.
+    fn follow(&self, call: Ticket, sender: Sender) -> Option<(Ticket, bool)> {
+        let is_it = |entry: &Followed| entry.call == call && entry.sender == sender;
+        let (entry, _) = self.followed.find(0, followed_hash(call, sender), is_it)?;
+        self.followed.get(entry).map(|followed| (entry, followed.has_ended))
     }
 
     fn end(&mut self, ticket: Ticket) -> bool {
@@ -988,10 +1023,10 @@ impl<B: Binding, S: Storage> Caller<B, S> {
         }
         // A late reply of an ended call is late whoever sends it: its senders need not be told
         // apart any more.
-        let mut next = open.answered;
+        let mut next = open.followed;
         while let Some(entry) = next {
-            next = self.answered.get(entry).and_then(|answered| answered.before);
-            self.answered.end(entry);
+            next = self.followed.get(entry).and_then(|followed| followed.before);
+            self.followed.end(entry);
         }
         self.calls.end(ticket)
     }
@@ -1009,3 +1044,6 @@ where
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

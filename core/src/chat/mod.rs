@@ -22,6 +22,7 @@
 pub mod caller;
 pub mod command;
 pub mod encode;
+mod failure;
 mod ids;
 mod item;
 mod punctuation;

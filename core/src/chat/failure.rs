@@ -1,0 +1,22 @@
+//! How much room an answer takes at least.
+
+use crate::binding::{Binding, Failure};
+use crate::json::Writer;
+use crate::json::length::escaped_len;
+
+/// Room for the shortest error of either standard binding, without its id.
+const SHORTEST: usize = 256;
+
+/// The escaped length of the shortest error that the binding writes with this id.
+pub(super) fn shortest_failure<B: Binding>(binding: B, id: Option<&str>) -> usize {
+    let mut scratch = [0; SHORTEST];
+    let mut writer = Writer::new(&mut scratch);
+    // The id may be longer than the scratch: it is left out and counted apart.
+    binding.write_failure(&Failure::Internal, id.map(|_| ""), &mut writer);
+    let id = id.map_or(0, escaped_len);
+    match writer.finish() {
+        Ok(text) => escaped_len(text).saturating_add(id),
+        // A binding that writes more has its text counted twice over, as if all were escaped.
+        Err(error) => error.needed.saturating_mul(2).saturating_add(id),
+    }
+}
