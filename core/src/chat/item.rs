@@ -37,6 +37,9 @@ pub struct Item<'m> {
     /// The item's time as the chat core writes it (`itemTs`), where it is known: a reply's quote
     /// repeats it, so it counts towards the size of the reply.
     pub sent_at: Option<&'m str>,
+    /// The seconds after which this chat deletes messages, where it does: the chat core adds them
+    /// to a reply, so they count towards its size.
+    pub ttl: Option<u64>,
     /// Whether this is a new text of an item that was there before (`chatItemUpdated`).
     pub edited: bool,
 }
@@ -71,6 +74,7 @@ impl<'m> Item<'m> {
             mentions: &[],
             me: None,
             sent_at: None,
+            ttl: None,
             edited: false,
         }
     }
@@ -93,6 +97,13 @@ impl<'m> Item<'m> {
     #[must_use]
     pub const fn at(mut self, sent_at: &'m str) -> Self {
         self.sent_at = Some(sent_at);
+        self
+    }
+
+    /// The same item in a chat that deletes messages after this many seconds.
+    #[must_use]
+    pub const fn ttl(mut self, seconds: u64) -> Self {
+        self.ttl = Some(seconds);
         self
     }
 

@@ -43,14 +43,27 @@
 //!
 //! # The order of checks
 //!
-//! grammar → protocol → who is meant → seen before → room for an answer → the binding's own
-//! checks → room in the table.
+//! grammar → protocol → who is meant → seen before → the binding's own checks → room for an
+//! answer → room in the table.
+//!
+//! # Edited commands
+//!
+//! A command is answered once. Its new text is no new command, but the chat core quotes the new
+//! text from then on, so the room for the replies follows it.
+//!
+//! # When a limit passes
+//!
+//! A limit ends a command when [`handle_timeout`](Responder::handle_timeout) says so: an answer
+//! that comes after the limit and before that is taken.
 
 use core::fmt;
 use core::time::Duration;
 
 use super::command::{CommandError, CommandErrorKind, Head, MEMBER_OFFSET, Parsed};
-use super::size::{Margin, MessageShape, Quote, QuoteKind, ReplyBudget, SentAt, TooLarge};
+use super::failure::shortest_failure;
+use super::size::{
+    EncodedSize, Margin, MessageShape, Quote, QuoteKind, ReplyBudget, SentAt, TooLarge,
+};
 use super::{Chat, ContactId, GroupId, Item, ItemId, Sender, Storage, Transmit};
 use crate::binding::{Binding, Class, Expectation, Failure, Foreign, Refusal};
 use crate::json::length::escaped_len;
@@ -222,6 +235,8 @@ pub enum Received<'m, 'o, B> {
         failure: Failure<'m>,
     },
     /// The command of an item that has been handled, or a new text of one: nothing is to be done.
+    /// The open commands are known, the last 64 that have been answered where the storage has
+    /// room for them beside the open ones, and the last 8 that got an error at once.
     Duplicate,
     /// A command that is not answered.
     Ignored(Ignored),
@@ -275,7 +290,8 @@ pub enum AnswerError {
     NotLast,
     /// [`notify`](Responder::notify) was given a last reply.
     IsLast,
-    /// The notification does not fit into one message. The answer goes on without it.
+    /// The notification does not fit into one message; the answer goes on without it. For a part
+    /// or a last reply: neither does the error of a binding of a user's own in its place.
     TooLarge(TooLarge),
     /// The buffer is too short for the error that has to be written.
     Buffer(BufferTooSmall),
@@ -359,6 +375,25 @@ fn hash(chat: Chat, item: ItemId) -> u32 {
     Hasher::new().int(id).int(kind).int(item.0).finish()
 }
 
+/// The last commands that got an error at once and so have no entry.
+#[derive(Default)]
+struct TurnedAway {
+    items: [Option<(Chat, ItemId)>; 8],
+}
+
+impl TurnedAway {
+    fn has(&self, item: &Item<'_>) -> bool {
+        self.items.contains(&Some((item.chat, item.id)))
+    }
+
+    fn add(&mut self, item: &Item<'_>) {
+        self.items.rotate_right(1);
+        if let Some(place) = self.items.first_mut() {
+            *place = Some((item.chat, item.id));
+        }
+    }
+}
+
 impl<B, T> Keyed for Open<B, T> {
     fn hashes(&self) -> [Option<u32>; 2] {
         [Some(hash(self.chat, self.item)), None]
@@ -394,6 +429,7 @@ impl<B, T> Keyed for Open<B, T> {
 /// ```
 pub struct Responder<B, S: Storage> {
     open: Table<Open<B, S::Text>, S>,
+    turned_away: TurnedAway,
     config: ResponderConfig,
     now: Instant,
 }
@@ -408,7 +444,12 @@ impl<B: Binding, S: Storage> Default for Responder<B, S> {
 impl<B: Binding, S: Storage> Responder<B, S> {
     /// A machine for at most `limit` open commands, or fewer where the storage has less room.
     pub fn with_limit(config: ResponderConfig, limit: usize) -> Self {
-        Self { open: Table::new(limit), config, now: Instant::ZERO }
+        Self {
+            open: Table::new(limit),
+            turned_away: TurnedAway::default(),
+            config,
+            now: Instant::ZERO,
+        }
     }
 
     /// Somebody's message. `services` are the protocols that the bot declares; `out` holds an
@@ -425,6 +466,12 @@ impl<B: Binding, S: Storage> Responder<B, S> {
         out: &'o mut [u8],
     ) -> Result<Received<'m, 'o, B>, BufferTooSmall> {
         self.advance(now);
+        let is_it = |open: &Open<B, S::Text>| open.chat == item.chat && open.item == item.id;
+        let known = self.open.find(0, hash(item.chat, item.id), is_it);
+        if let (true, Some((ticket, true))) = (item.edited, known) {
+            self.requote(ticket, item);
+            return Ok(Received::Duplicate);
+        }
         let head = match Head::parse(item.text) {
             Ok(Parsed::Head(head)) => head,
             Ok(Parsed::NotACommand) => return Ok(Received::NotACommand),
@@ -441,70 +488,82 @@ impl<B: Binding, S: Storage> Responder<B, S> {
         if let Some(ignored) = head.member.and_then(|name| not_for_us(name, item)) {
             return Ok(Received::Ignored(ignored));
         }
-        let is_it = |open: &Open<B, S::Text>| open.chat == item.chat && open.item == item.id;
-        if item.edited || self.open.find(0, hash(item.chat, item.id), is_it).is_some() {
+        if item.edited || known.is_some() || self.turned_away.has(item) {
             return Ok(Received::Duplicate);
         }
 
         let budget = self.budget_of(item);
         let binding = service.binding;
-        let failed = match binding.accept(head.request, service.versions, item.chat.into()) {
-            Ok(accepted) => {
-                // Whatever happens to the handler, an error has to fit.
-                let shortest = shortest_failure(binding, accepted.id);
-                if budget.check_len(shortest).is_err() {
-                    return Ok(Received::Unanswerable {
-                        room: budget.remaining(),
-                        needed: shortest,
-                    });
-                }
-                match accepted.id.map(S::Text::keep).transpose() {
-                    Err(limit) => {
-                        let len = accepted.id.map_or(0, str::len);
-                        Refusal::new(Failure::IdTooLong { len, limit }, accepted.id)
-                    }
-                    Ok(id) => {
-                        let overall = self.now.saturating_add(self.config.overall);
-                        let deadline = overall.min(self.now.saturating_add(self.config.idle));
-                        let open = Open {
-                            chat: item.chat,
-                            item: item.id,
-                            binding,
-                            expected: accepted.expected,
-                            id,
-                            budget,
-                            overall,
-                        };
-                        match self.open.insert(deadline, open) {
-                            Ok(ticket) => {
-                                return Ok(Received::Request(Request {
-                                    token: Token(ticket),
-                                    binding,
-                                    text: head.request,
-                                    id: accepted.id,
-                                    chat: item.chat,
-                                    sender: item.sender,
-                                    item: item.id,
-                                    room: budget.remaining(),
-                                }));
-                            }
-                            Err(Full { capacity }) => {
-                                Refusal::new(Failure::Busy { capacity }, accepted.id)
-                            }
-                        }
-                    }
-                }
-            }
-            Err(refusal) => refusal,
+        let (accepted, id) = match binding.accept(head.request, service.versions, item.chat.into())
+        {
+            Ok(accepted) => (Ok(accepted), accepted.id),
+            Err(Refusal { failure, id }) => (Err(failure), id),
         };
-        let Refusal { failure, id } = failed;
         // An id that cannot be kept is not repeated either, so that errors are of bounded length.
         let id = id.filter(|id| S::Text::LIMIT.is_none_or(|limit| id.len() <= limit));
-        match write_failure(binding, &failure, id, item.chat, item.id, &budget, out)? {
-            Ok(transmit) => Ok(Received::Answered { transmit, failure }),
-            Err(error) => {
-                Ok(Received::Unanswerable { room: budget.remaining(), needed: error.needed })
+        // Whatever happens to the handler, an error has to fit.
+        let needed = shortest_failure(binding, id);
+        let unanswerable = Received::Unanswerable { room: budget.remaining(), needed };
+        if budget.check_len(needed).is_err() {
+            return Ok(unanswerable);
+        }
+        let failure = match accepted {
+            Err(failure) => failure,
+            Ok(accepted) => match accepted.id.map(S::Text::keep).transpose() {
+                Err(limit) => {
+                    let len = accepted.id.map_or(0, str::len);
+                    Failure::IdTooLong { len, limit }
+                }
+                Ok(id) => {
+                    let overall = self.now.saturating_add(self.config.overall);
+                    let deadline = overall.min(self.now.saturating_add(self.config.idle));
+                    let open = Open {
+                        chat: item.chat,
+                        item: item.id,
+                        binding,
+                        expected: accepted.expected,
+                        id,
+                        budget,
+                        overall,
+                    };
+                    match self.open.insert(deadline, open) {
+                        Ok(ticket) => {
+                            return Ok(Received::Request(Request {
+                                token: Token(ticket),
+                                binding,
+                                text: head.request,
+                                id: accepted.id,
+                                chat: item.chat,
+                                sender: item.sender,
+                                item: item.id,
+                                room: budget.remaining(),
+                            }));
+                        }
+                        Err(Full { capacity }) => Failure::Busy { capacity },
+                    }
+                }
+            },
+        };
+        match write_failure(binding, &failure, id, &budget, out)? {
+            Ok((len, size)) => {
+                self.turned_away.add(item);
+                let transmit = Transmit::reply(item.chat, item.id, text_of(out, len), size);
+                Ok(Received::Answered { transmit, failure })
             }
+            // A binding of a user's own whose errors take more than its shortest one promised.
+            Err(_) => Ok(unanswerable),
+        }
+    }
+
+    /// The chat core quotes an edited command with its new text.
+    fn requote(&mut self, ticket: Ticket, item: &Item<'_>) {
+        let budget = self.budget_of(item);
+        let Some(open) = self.open.get_mut(ticket) else { return };
+        let needed = shortest_failure(open.binding, open.id.as_ref().map(Text::get));
+        // A command that its sender makes unanswerable is answered as if it had not: what the
+        // chat core then refuses to send is the sender's own loss.
+        if budget.check_len(needed).is_ok() {
+            open.budget = budget;
         }
     }
 
@@ -531,19 +590,13 @@ impl<B: Binding, S: Storage> Responder<B, S> {
         };
         match open.budget.check(text) {
             Ok(size) => {
-                let transmit = Transmit {
-                    chat: open.chat,
-                    text,
-                    size,
-                    quotes: Some(open.item),
-                    mention: None,
-                };
+                let transmit = Transmit::reply(open.chat, open.item, text, size);
                 let deadline = open.overall.min(self.now.saturating_add(self.config.idle));
                 self.open.set_deadline(token.0, deadline);
                 Ok(Answer { transmit, replaced: None })
             }
             Err(error) if is_part => {
-                let answer = self.replace(token.0, error, out).map_err(AnswerError::Buffer)?;
+                let answer = self.replace(token.0, error, out)?;
                 self.open.end(token.0);
                 Ok(answer)
             }
@@ -587,16 +640,10 @@ impl<B: Binding, S: Storage> Responder<B, S> {
         }
         match open.budget.check(text) {
             Ok(size) => {
-                let transmit = Transmit {
-                    chat: open.chat,
-                    text,
-                    size,
-                    quotes: Some(open.item),
-                    mention: None,
-                };
+                let transmit = Transmit::reply(open.chat, open.item, text, size);
                 Ok(Answer { transmit, replaced: None })
             }
-            Err(error) => self.replace(token.0, error, out).map_err(AnswerError::Buffer),
+            Err(error) => self.replace(token.0, error, out),
         }
     }
 
@@ -634,18 +681,21 @@ impl<B: Binding, S: Storage> Responder<B, S> {
         out: &'o mut [u8],
     ) -> Result<Option<Expired<'o>>, BufferTooSmall> {
         self.advance(now);
-        let Some((deadline, ticket)) = self.open.earliest() else { return Ok(None) };
-        if deadline > self.now {
-            return Ok(None);
-        }
-        match self.failed(ticket, &Failure::TimedOut, out) {
-            Ok(transmit) => {
-                self.open.end(ticket);
-                Ok(Some(Expired { token: TokenKey(ticket), transmit }))
+        loop {
+            let Some((deadline, ticket)) = self.open.earliest() else { return Ok(None) };
+            let Some(open) = self.open.get(ticket) else { return Ok(None) };
+            if deadline > self.now {
+                return Ok(None);
             }
-            Err(AnswerError::Buffer(error)) => Err(error),
-            // The ticket is that of an open command.
-            Err(_) => Ok(None),
+            let (chat, item) = (open.chat, open.item);
+            let id = open.id.as_ref().map(Text::get);
+            let written = write_failure(open.binding, &Failure::TimedOut, id, &open.budget, out)?;
+            self.open.end(ticket);
+            // A binding of a user's own may write errors that do not fit; nothing can be said then.
+            if let Ok((len, size)) = written {
+                let transmit = Transmit::reply(chat, item, text_of(out, len), size);
+                return Ok(Some(Expired { token: TokenKey(ticket), transmit }));
+            }
         }
     }
 
@@ -697,7 +747,11 @@ impl<B: Binding, S: Storage> Responder<B, S> {
         let quoted = escaped_len(item.text).min(self.config.quote_limit.unwrap_or(usize::MAX));
         let sent_at = item.sent_at.map_or(SentAt::Worst, |text| SentAt::Exact(escaped_len(text)));
         let quote = Quote::received(quoted, kind).sent_at(sent_at);
-        ReplyBudget::for_shape(&MessageShape::new().quote(quote).margin(margin))
+        let mut shape = MessageShape::new().quote(quote).margin(margin);
+        if let Some(seconds) = item.ttl {
+            shape = shape.ttl(seconds);
+        }
+        ReplyBudget::for_shape(&shape)
     }
 
     /// The error for what did not fit.
@@ -706,14 +760,10 @@ impl<B: Binding, S: Storage> Responder<B, S> {
         ticket: Ticket,
         error: TooLarge,
         out: &'o mut [u8],
-    ) -> Result<Answer<'o>, BufferTooSmall> {
+    ) -> Result<Answer<'o>, AnswerError> {
         let failure = Failure::TooLarge { needed: error.needed, limit: error.limit };
-        match self.failed(ticket, &failure, out) {
-            Ok(transmit) => Ok(Answer { transmit, replaced: Some(error) }),
-            Err(AnswerError::Buffer(error)) => Err(error),
-            // The ticket is that of an open command, and an error was seen to fit into its budget.
-            Err(_) => Err(BufferTooSmall { needed: error.needed, capacity: 0 }),
-        }
+        let transmit = self.failed(ticket, &failure, out)?;
+        Ok(Answer { transmit, replaced: Some(error) })
     }
 
     fn failed<'o>(
@@ -724,9 +774,10 @@ impl<B: Binding, S: Storage> Responder<B, S> {
     ) -> Result<Transmit<'o>, AnswerError> {
         let open = self.open.get(ticket).ok_or(AnswerError::Gone)?;
         let id = open.id.as_ref().map(Text::get);
-        write_failure(open.binding, failure, id, open.chat, open.item, &open.budget, out)
+        let (len, size) = write_failure(open.binding, failure, id, &open.budget, out)
             .map_err(AnswerError::Buffer)?
-            .map_err(AnswerError::TooLarge)
+            .map_err(AnswerError::TooLarge)?;
+        Ok(Transmit::reply(open.chat, open.item, text_of(out, len), size))
     }
 }
 
@@ -775,47 +826,31 @@ fn not_for_us(name: &str, item: &Item<'_>) -> Option<Ignored> {
     }
 }
 
-/// The escaped length of the shortest error that the binding writes with this id.
-fn shortest_failure<B: Binding>(binding: B, id: Option<&str>) -> usize {
-    let mut scratch = [0; SHORTEST_FAILURE];
-    let mut writer = Writer::new(&mut scratch);
-    binding.write_failure(&Failure::Internal, None, &mut writer);
-    let id = id.map_or(0, |id| escaped_len(id).saturating_add(SHORTEST_ID));
-    match writer.finish() {
-        Ok(text) => escaped_len(text).saturating_add(id),
-        // A binding that writes more has its text counted twice over, as if all were escaped.
-        Err(error) => error.needed.saturating_mul(2).saturating_add(id),
-    }
-}
-
-/// Room for the shortest error of either standard binding.
-const SHORTEST_FAILURE: usize = 256;
-/// The escaped length of the member's name before an id, `"id":` and the comma.
-const SHORTEST_ID: usize = 8;
-
-/// Writes the binding's error for `failure`, or the shortest one if that does not fit.
-fn write_failure<'o, B: Binding>(
+/// Writes the binding's error for `failure`, or the shortest one if that does not fit: its length
+/// in `out`, and the size of the message.
+fn write_failure<B: Binding>(
     binding: B,
     failure: &Failure<'_>,
     id: Option<&str>,
-    chat: Chat,
-    item: ItemId,
     budget: &ReplyBudget,
-    out: &'o mut [u8],
-) -> Result<Result<Transmit<'o>, TooLarge>, BufferTooSmall> {
-    let mut fits = Err(TooLarge { needed: 0, limit: 0 });
-    let mut len = 0;
-    for failure in [failure, &Failure::Internal] {
+    out: &mut [u8],
+) -> Result<Result<(usize, EncodedSize), TooLarge>, BufferTooSmall> {
+    let mut write = |failure: &Failure<'_>| {
         let mut writer = Writer::new(out);
         binding.write_failure(failure, id, &mut writer);
         let text = writer.finish()?;
-        len = text.len();
-        fits = budget.check(text);
-        if fits.is_ok() {
-            break;
-        }
+        Ok(budget.check(text).map(|size| (text.len(), size)))
+    };
+    match write(failure)? {
+        Err(_) => write(&Failure::Internal),
+        written => Ok(written),
     }
-    let text =
-        out.get(..len).and_then(|bytes| core::str::from_utf8(bytes).ok()).unwrap_or_default();
-    Ok(fits.map(|size| Transmit { chat, text, size, quotes: Some(item), mention: None }))
 }
+
+/// What [`write_failure`] has written.
+fn text_of(out: &[u8], len: usize) -> &str {
+    out.get(..len).and_then(|bytes| core::str::from_utf8(bytes).ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -45,6 +45,13 @@ pub struct Transmit<'o> {
     pub mention: Option<(&'o str, GroupMemberId)>,
 }
 
+impl<'o> Transmit<'o> {
+    /// A reply to an item.
+    pub(super) fn reply(chat: Chat, item: ItemId, text: &'o str, size: EncodedSize) -> Self {
+        Self { chat, text, size, quotes: Some(item), mention: None }
+    }
+}
+
 impl fmt::Debug for Transmit<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transmit")
