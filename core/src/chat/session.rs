@@ -805,7 +805,8 @@ impl<B: Binding> Session<B> {
     }
 
     fn command(&mut self, item: &Item<'_>) {
-        if matches!(Head::parse(item.text), Ok(Parsed::NotACommand)) {
+        // An edited command may be one no longer, and is quoted with its new text all the same.
+        if !item.edited && matches!(Head::parse(item.text), Ok(Parsed::NotACommand)) {
             return;
         }
         let versions: Vec<Vec<&str>> = self

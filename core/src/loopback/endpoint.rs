@@ -221,6 +221,7 @@ fn hand_in<B: Binding>(
         .mentioning(&mentions)
         .at(&received.item_ts);
     item.edited = received.edited;
+    item.ttl = received.ttl.map(u64::from);
     item.quote = received.quote.as_ref().map(|quote| {
         let shared = Some(quote.shared_msg_id.get());
         Quoted::new(quote.direction.is_own(), quote.item, shared)
