@@ -16,6 +16,7 @@
 //! which id the answer carries, as far as one can be read.
 
 use core::fmt;
+use core::num::NonZeroU64;
 
 use crate::json::{self, Kind, Object, Str, Value, Writer};
 
@@ -122,7 +123,7 @@ impl<'a> Id<'a> {
         } else {
             self.get().bytes().for_each(|byte| hash.byte(byte));
         }
-        IdPrint(hash.0)
+        IdPrint(NonZeroU64::new(hash.0).unwrap_or(NonZeroU64::MIN))
     }
 }
 
@@ -189,7 +190,7 @@ impl Fnv {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct IdPrint(u64);
+pub struct IdPrint(NonZeroU64);
 
 /// A request: it has an id, and its receiver answers it.
 ///

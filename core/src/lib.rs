@@ -35,5 +35,6 @@ pub mod jsonrpc;
 #[cfg(feature = "loopback")]
 pub mod loopback;
 pub mod mcp;
+mod short;
 mod table;
 pub mod time;

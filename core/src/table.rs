@@ -11,7 +11,9 @@
 //! The hash needs no secret: keys are ids that the profile's own chat core gives out.
 
 use core::fmt;
+use core::num::NonZeroU32;
 
+use crate::short::Short;
 use crate::time::Instant;
 
 /// How many ended entries are kept before their slots are used again.
@@ -84,7 +86,7 @@ impl<const N: usize> sealed::Sealed for Inline<N> {}
 
 impl<const N: usize> Storage for Inline<N> {
     type List<T> = heapless::Vec<T, N>;
-    type Text = heapless::String<INLINE_ID_LIMIT>;
+    type Text = Short<INLINE_ID_LIMIT>;
     const LIMIT: Option<usize> = Some(N);
 }
 
@@ -102,15 +104,15 @@ impl<T, const N: usize> List<T> for heapless::Vec<T, N> {
     }
 }
 
-impl<const N: usize> Text for heapless::String<N> {
+impl<const N: usize> Text for Short<N> {
     const LIMIT: Option<usize> = Some(N);
 
     fn keep(text: &str) -> Result<Self, usize> {
-        Self::try_from(text).map_err(|()| N)
+        Self::new(text).ok_or(N)
     }
 
     fn get(&self) -> &str {
-        self.as_str()
+        self.get()
     }
 }
 
@@ -180,12 +182,15 @@ pub(crate) struct Full {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(crate) struct Ticket {
     slot: u32,
-    generation: u32,
+    generation: Generation,
 }
+
+/// How often a slot has been used, from 1 on: so an `Option<Ticket>` is no larger than a `Ticket`.
+type Generation = NonZeroU32;
 
 impl Ticket {
     pub(crate) fn hash(self, hasher: Hasher) -> Hasher {
-        hasher.int(i64::from(self.slot)).int(i64::from(self.generation))
+        hasher.int(i64::from(self.slot)).int(i64::from(self.generation.get()))
     }
 }
 
@@ -204,7 +209,7 @@ pub(crate) trait Keyed {
 struct Slot<V> {
     value: V,
     deadline: Instant,
-    generation: u32,
+    generation: Generation,
     /// The place in the heap; [`NONE`] once the entry has ended.
     place: u32,
     /// The next slot of each key's chain.
@@ -290,13 +295,13 @@ impl<V: Keyed, S: Storage> Table<V, S> {
             let entry = Slot {
                 value,
                 deadline,
-                generation: 0,
+                generation: Generation::MIN,
                 place: NONE,
                 next: [NONE; 2],
                 ended_next: NONE,
             };
             self.slots.push(entry).map_err(|_| full)?;
-            Ticket { slot: u32::try_from(used).unwrap_or(NONE), generation: 0 }
+            Ticket { slot: u32::try_from(used).unwrap_or(NONE), generation: Generation::MIN }
         } else {
             // Fewer entries are open than slots are used, so one of them has ended.
             let slot = self.ended_first;
@@ -306,7 +311,7 @@ impl<V: Keyed, S: Storage> Table<V, S> {
             entry.ended_next = NONE;
             entry.value = value;
             entry.deadline = deadline;
-            entry.generation = entry.generation.wrapping_add(1);
+            entry.generation = entry.generation.checked_add(1).unwrap_or(Generation::MIN);
             let generation = entry.generation;
             self.ended_first = after;
             if after == NONE {

@@ -556,7 +556,9 @@ pub enum Limit {
 /// An open call.
 struct Open<B> {
     chat: Chat,
-    item: Option<ItemId>,
+    /// The command's own id, once it is bound.
+    item: ItemId,
+    is_bound: bool,
     shared: Option<SharedMsgId>,
     /// The mentioned member; in a group without one it is a broadcast.
     member: Option<MemberId>,
@@ -607,7 +609,7 @@ fn shared_hash(shared: &str) -> u32 {
 impl<B> Keyed for Open<B> {
     fn hashes(&self) -> [Option<u32>; 2] {
         [
-            self.item.map(|item| item_hash(self.chat, item)),
+            self.is_bound.then(|| item_hash(self.chat, self.item)),
             self.shared.as_ref().map(|shared| shared_hash(shared.get())),
         ]
     }
@@ -777,7 +779,8 @@ impl<B: Binding, S: Storage> Caller<B, S> {
         let idle = u64::try_from(wait.idle.as_millis()).unwrap_or(u64::MAX);
         let open = Open {
             chat,
-            item: None,
+            item: ItemId(0),
+            is_bound: false,
             shared: None,
             member: name.map(|(.., member)| member),
             wanted: call.answers.unwrap_or(u32::MAX),
@@ -815,9 +818,10 @@ impl<B: Binding, S: Storage> Caller<B, S> {
     ) -> Result<(), SentError> {
         self.advance(now);
         let shared = shared_msg_id.map(SharedMsgId::new).transpose().map_err(SentError::Id)?;
-        let was_sending = self.calls.get(call.0).ok_or(SentError::UnknownCall)?.item.is_none();
+        let was_sending = !self.calls.get(call.0).ok_or(SentError::UnknownCall)?.is_bound;
         self.calls.rekey(call.0, |open| {
-            open.item = Some(item);
+            open.item = item;
+            open.is_bound = true;
             open.shared = shared.or(open.shared);
         });
         if was_sending {
@@ -955,7 +959,7 @@ impl<B: Binding, S: Storage> Caller<B, S> {
             replies: open.replies,
             answers: open.answers,
             is_resumable: open.tasks > 0,
-            was_sent: open.item.is_some(),
+            was_sent: open.is_bound,
         };
         self.end(ticket);
         Some(end)
@@ -998,8 +1002,9 @@ impl<B: Binding, S: Storage> Caller<B, S> {
     /// The call whose command this quotes, and whether it is open.
     fn find(&self, chat: Chat, quote: &Quoted<'_>) -> Option<(Ticket, bool)> {
         let by_item = quote.item.and_then(|item| {
-            self.calls
-                .find(0, item_hash(chat, item), |open| open.item == Some(item) && open.chat == chat)
+            self.calls.find(0, item_hash(chat, item), |open| {
+                open.is_bound && open.item == item && open.chat == chat
+            })
         });
         by_item.or_else(|| {
             let shared = quote.shared_msg_id?;
@@ -1018,7 +1023,7 @@ impl<B: Binding, S: Storage> Caller<B, S> {
 
     fn end(&mut self, ticket: Ticket) -> bool {
         let Some(open) = self.calls.get(ticket) else { return false };
-        if open.item.is_none() {
+        if !open.is_bound {
             self.sending = self.sending.saturating_sub(1);
         }
         // A late reply of an ended call is late whoever sends it: its senders need not be told

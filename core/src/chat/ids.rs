@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::short::Short;
+
 /// A contact of a profile: the chat core's `contactId`, unique in that profile's database.
 ///
 /// ```
@@ -118,37 +120,12 @@ impl fmt::Display for IdTooLong {
 
 impl core::error::Error for IdTooLong {}
 
-/// A short text that is kept inline.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-struct Short {
-    bytes: [u8; MAX_TEXT_ID_LEN],
-    len: u8,
-}
-
-impl Short {
-    fn new(text: &str) -> Result<Self, IdTooLong> {
-        let mut bytes = [0; MAX_TEXT_ID_LEN];
-        let error = IdTooLong { len: text.len() };
-        bytes.get_mut(..text.len()).ok_or(error)?.copy_from_slice(text.as_bytes());
-        Ok(Self { bytes, len: u8::try_from(text.len()).map_err(|_| error)? })
-    }
-
-    fn get(&self) -> &str {
-        // The bytes are those of a whole `str`.
-        self.bytes
-            .get(..usize::from(self.len))
-            .and_then(|bytes| core::str::from_utf8(bytes).ok())
-            .unwrap_or_default()
-    }
-}
-
 macro_rules! text_id {
     ($(#[$docs:meta])* $name:ident) => {
         $(#[$docs])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-        pub struct $name(Short);
+        pub struct $name(Short<MAX_TEXT_ID_LEN>);
 
         impl $name {
             /// Keeps an identifier as the chat core wrote it.
@@ -156,7 +133,7 @@ macro_rules! text_id {
             /// # Errors
             /// [`IdTooLong`] when it is longer than [`MAX_TEXT_ID_LEN`] bytes.
             pub fn new(text: &str) -> Result<Self, IdTooLong> {
-                Short::new(text).map(Self)
+                Short::new(text).map(Self).ok_or(IdTooLong { len: text.len() })
             }
 
             /// The identifier's text.

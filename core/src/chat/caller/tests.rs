@@ -859,3 +859,18 @@ fn debug_shows_no_text() {
     let shown = format!("{shown} {item:?} {handled:?} {caller:?}");
     assert!(!shown.contains("hunter2"), "{shown}");
 }
+
+// Memory.
+
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn the_caller_takes_no_more_memory_than_measured() {
+    let of_16 = size_of::<Caller<Standard, Inline<16>>>();
+    let of_32 = size_of::<Caller<Standard, Inline<32>>>();
+    std::println!("{of_16} bytes for 16 calls, {} each", (of_32 - of_16) / 16);
+    assert!(of_16 <= 5_056, "{of_16}");
+    // A call, the sender that it follows, and the indexes of both.
+    assert!((of_32 - of_16) / 16 <= 304, "{}", (of_32 - of_16) / 16);
+    assert!(size_of::<super::Open<Standard>>() <= 168);
+    assert!(size_of::<Followed>() <= 52);
+}

@@ -834,3 +834,14 @@ fn debug_shows_no_text() {
     assert!(!answer.contains("hunter2"));
     assert!(!format!("{responder:?}").is_empty() && !AnswerError::IsLast.to_string().is_empty());
 }
+
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn the_responder_takes_no_more_memory_than_measured() {
+    let of_16 = size_of::<Responder<Standard, Inline<16>>>();
+    let of_32 = size_of::<Responder<Standard, Inline<32>>>();
+    std::println!("{of_16} bytes for 16 commands, {} each", (of_32 - of_16) / 16);
+    assert!(of_16 <= 3_328, "{of_16}");
+    assert!((of_32 - of_16) / 16 <= 188, "{}", (of_32 - of_16) / 16);
+    assert!(size_of::<Open<Standard, <Inline<16> as Storage>::Text>>() <= 144);
+}
