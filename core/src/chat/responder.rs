@@ -235,8 +235,8 @@ pub enum Received<'m, 'o, B> {
         failure: Failure<'m>,
     },
     /// The command of an item that has been handled, or a new text of one: nothing is to be done.
-    /// The open commands are known, the last 64 that have been answered where the storage has
-    /// room for them beside the open ones, and the last 8 that got an error at once.
+    /// The open commands are known, the last 8 that have been answered, and of those before up to
+    /// 64 where the storage has room for them beside the open ones.
     Duplicate,
     /// A command that is not answered.
     Ignored(Ignored),
@@ -375,21 +375,22 @@ fn hash(chat: Chat, item: ItemId) -> u32 {
     Hasher::new().int(id).int(kind).int(item.0).finish()
 }
 
-/// The last commands that got an error at once and so have no entry.
+/// The last commands that have been answered: one that got an error at once has no entry, and the
+/// entry of another may be in use again.
 #[derive(Default)]
-struct TurnedAway {
+struct Recent {
     items: [Option<(Chat, ItemId)>; 8],
 }
 
-impl TurnedAway {
-    fn has(&self, item: &Item<'_>) -> bool {
-        self.items.contains(&Some((item.chat, item.id)))
+impl Recent {
+    fn has(&self, chat: Chat, item: ItemId) -> bool {
+        self.items.contains(&Some((chat, item)))
     }
 
-    fn add(&mut self, item: &Item<'_>) {
+    fn add(&mut self, chat: Chat, item: ItemId) {
         self.items.rotate_right(1);
         if let Some(place) = self.items.first_mut() {
-            *place = Some((item.chat, item.id));
+            *place = Some((chat, item));
         }
     }
 }
@@ -429,7 +430,7 @@ impl<B, T> Keyed for Open<B, T> {
 /// ```
 pub struct Responder<B, S: Storage> {
     open: Table<Open<B, S::Text>, S>,
-    turned_away: TurnedAway,
+    recent: Recent,
     config: ResponderConfig,
     now: Instant,
 }
@@ -444,12 +445,7 @@ impl<B: Binding, S: Storage> Default for Responder<B, S> {
 impl<B: Binding, S: Storage> Responder<B, S> {
     /// A machine for at most `limit` open commands, or fewer where the storage has less room.
     pub fn with_limit(config: ResponderConfig, limit: usize) -> Self {
-        Self {
-            open: Table::new(limit),
-            turned_away: TurnedAway::default(),
-            config,
-            now: Instant::ZERO,
-        }
+        Self { open: Table::new(limit), recent: Recent::default(), config, now: Instant::ZERO }
     }
 
     /// Somebody's message. `services` are the protocols that the bot declares; `out` holds an
@@ -488,7 +484,7 @@ impl<B: Binding, S: Storage> Responder<B, S> {
         if let Some(ignored) = head.member.and_then(|name| not_for_us(name, item)) {
             return Ok(Received::Ignored(ignored));
         }
-        if item.edited || known.is_some() || self.turned_away.has(item) {
+        if item.edited || known.is_some() || self.recent.has(item.chat, item.id) {
             return Ok(Received::Duplicate);
         }
 
@@ -546,13 +542,21 @@ impl<B: Binding, S: Storage> Responder<B, S> {
         };
         match write_failure(binding, &failure, id, &budget, out)? {
             Ok((len, size)) => {
-                self.turned_away.add(item);
+                self.recent.add(item.chat, item.id);
                 let transmit = Transmit::reply(item.chat, item.id, text_of(out, len), size);
                 Ok(Received::Answered { transmit, failure })
             }
             // A binding of a user's own whose errors take more than its shortest one promised.
             Err(_) => Ok(unanswerable),
         }
+    }
+
+    /// The last answer has been given.
+    fn end(&mut self, ticket: Ticket) {
+        if let Some(open) = self.open.get(ticket) {
+            self.recent.add(open.chat, open.item);
+        }
+        self.open.end(ticket);
     }
 
     /// The chat core quotes an edited command with its new text.
@@ -597,7 +601,7 @@ impl<B: Binding, S: Storage> Responder<B, S> {
             }
             Err(error) if is_part => {
                 let answer = self.replace(token.0, error, out)?;
-                self.open.end(token.0);
+                self.end(token.0);
                 Ok(answer)
             }
             Err(error) => Err(AnswerError::TooLarge(error)),
@@ -619,7 +623,7 @@ impl<B: Binding, S: Storage> Responder<B, S> {
         self.advance(now);
         match self.last_answer(&token, text, out) {
             Ok(answer) => {
-                self.open.end(token.0);
+                self.end(token.0);
                 Ok(answer)
             }
             Err(cause) => Err(RespondError { token, cause }),
@@ -662,7 +666,7 @@ impl<B: Binding, S: Storage> Responder<B, S> {
         self.advance(now);
         match self.failed(token.0, failure, out) {
             Ok(transmit) => {
-                self.open.end(token.0);
+                self.end(token.0);
                 Ok(transmit)
             }
             Err(cause) => Err(RespondError { token, cause }),
@@ -690,7 +694,7 @@ impl<B: Binding, S: Storage> Responder<B, S> {
             let (chat, item) = (open.chat, open.item);
             let id = open.id.as_ref().map(Text::get);
             let written = write_failure(open.binding, &Failure::TimedOut, id, &open.budget, out)?;
-            self.open.end(ticket);
+            self.end(ticket);
             // A binding of a user's own may write errors that do not fit; nothing can be said then.
             if let Ok((len, size)) = written {
                 let transmit = Transmit::reply(chat, item, text_of(out, len), size);

@@ -331,6 +331,19 @@ fn a_command_that_got_an_error_at_once_is_not_answered_again() {
 }
 
 #[test]
+fn an_answered_command_is_known_when_its_entry_is_in_use_again() {
+    let mut responder = Responder::<Standard, Inline<1>>::default();
+    let text = mcp("1");
+    for id in 0..20 {
+        let token = accept(&mut responder, 0, &direct(id, &text));
+        let _ = responder.respond(at(0), token, ANSWER, &mut []).unwrap();
+        for before in (id - 7).max(0)..=id {
+            assert_eq!(seen(&mut responder, &direct(before, &text)), "duplicate");
+        }
+    }
+}
+
+#[test]
 fn an_edited_command_changes_the_room_for_its_replies() {
     let mut responder = Machine::default();
     let text = mcp("1");
