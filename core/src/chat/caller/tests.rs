@@ -144,6 +144,11 @@ fn item_ids_count_within_their_conversation() {
     direct(&mut caller, 7);
     let elsewhere = Item::direct(ContactId(5), ItemId(20), ANSWER).quoting(Quoted::own(ItemId(7)));
     assert_eq!(caller.handle_reply(at(0), &elsewhere), Ok(Handled::Unknown));
+    for contact in 5..200 {
+        let elsewhere =
+            Item::direct(ContactId(contact), ItemId(20), ANSWER).quoting(Quoted::own(ItemId(7)));
+        assert_eq!(caller.handle_reply(at(0), &elsewhere), Ok(Handled::Unknown));
+    }
     // A group with the number of the contact.
     let group =
         Item::new(Chat::Group(GroupId(4)), Sender::Member(member("bob")), ItemId(20), ANSWER)
@@ -234,6 +239,10 @@ fn a_broadcast_accepts_every_member_and_the_channel() {
     let channel = Item::new(Chat::Group(GROUP), Sender::Channel, ItemId(30), ANSWER)
         .quoting(Quoted::own(ItemId(7)));
     assert_eq!(reply(&mut caller, 0, &channel).sender, Sender::Channel);
+    // A group has no contact.
+    let mut contact = channel;
+    contact.sender = Sender::Contact;
+    assert!(matches!(caller.handle_reply(at(0), &contact), Ok(Handled::Stranger(_))));
 }
 
 #[test]
