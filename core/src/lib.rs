@@ -1,5 +1,58 @@
-//! Agent-to-agent protocols as pure machines: no I/O, no clock, no randomness, and no heap
-//! unless the feature `alloc` is on.
+//! Agent-to-agent protocols as pure machines.
+//!
+//! MCP and A2A messages travel in SimpleX chat messages, as *Agent protocols over SimpleX* defines
+//! it: a caller sends `/_call <protocol> <request>`, and a bot answers with messages that quote the
+//! command. This crate holds all the rules of it and does nothing else: it reads no socket, no
+//! clock and no random source, and it allocates nothing unless the feature `alloc` is on.
+//! Section names in quotes, as in "Message size", are those of that document.
+//!
+//! # From the ground up
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`time`] | milliseconds from an epoch of the driver's choosing |
+//! | [`json`] | a strict scanner that lends spans, escape-aware lengths, a writer |
+//! | [`jsonrpc`] | requests, responses, errors and notifications, told apart strictly |
+//! | [`binding`] | what a protocol adds to the transport: the trait, and what can go wrong |
+//! | [`mcp`], [`a2a`] | the two bindings that the document defines |
+//! | [`chat`] | the command grammar, the size of a message, the caller and the responder |
+//! | `loopback` | a stand-in for SimpleX cores, itself a machine (feature `loopback`) |
+//!
+//! A module uses only what stands above it in this table.
+//!
+//! # What a machine is
+//!
+//! - It takes *what happened and when*, and says *what to do*. Ids and time are handed in; the same
+//!   inputs give the same outputs, byte for byte.
+//! - The unit of input is a whole message, so one input gives at most one event, and the event
+//!   borrows from the input. Nothing is queued and no message is stored.
+//! - Methods are of four kinds: `handle_*` take what happened, `poll_*` say what is next, getters
+//!   take `&self`, and the rest is what the application wants. Each machine's docs sort its own.
+//! - `poll_timeout` is the one source of deadlines and `handle_timeout` moves time on. A call of it
+//!   without need does nothing, and time never runs backwards.
+//! - Open calls stand in a table of a fixed capacity: in the machine itself
+//!   ([`Inline`](chat::Inline)) or growing on the heap up to a limit (`Growable`). A full table is
+//!   an error with its number.
+//!
+//! # Errors
+//!
+//! Each operation has an error of its own with the numbers inside. Misuse of the interface, the
+//! other side's faults and want of capacity are different variants or types. An error changes
+//! nothing: no partial effect, and the same call can be made again. `Debug` and `Display` show
+//! lengths and offsets, never the text of a message. Nothing that the other side sends makes a
+//! machine panic, recurse, loop or grow.
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `std` (default) | `alloc` |
+//! | `alloc` | growable tables, [`chat::session`](chat), the message encoder |
+//! | `loopback` | the stand-in for SimpleX cores |
+//! | `serde`, `defmt` | derives on data, errors and events |
+//! | `arbitrary` | `Arbitrary` inputs and the fuzz targets' bodies |
+//!
+//! Without any the crate needs `core` alone. Features only add: none changes what another does.
 #![no_std]
 #![warn(
     clippy::unwrap_used,
