@@ -80,6 +80,7 @@ extern crate std;
 pub mod a2a;
 pub mod binding;
 pub mod chat;
+pub mod discovery;
 #[cfg(feature = "arbitrary")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -88,6 +89,8 @@ pub mod jsonrpc;
 #[cfg(feature = "loopback")]
 pub mod loopback;
 pub mod mcp;
+pub mod profile;
+pub mod rpc;
 mod short;
 mod table;
 pub mod time;
