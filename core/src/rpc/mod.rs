@@ -1,1 +1,12 @@
-//! placeholder
+//! Service RPC: one request, one response, no conversation ("Service RPC transport").
+//!
+//! The requester's core sends the request inside a connection request to a contact address, and
+//! the response comes back to that request's reply queue. What both carry is an envelope around
+//! the protocol's message.
+
+mod envelope;
+
+pub use envelope::{
+    EnvelopeError, EnvelopeErrorKind, EnvelopeMember, ErrorBody, ErrorCode, RequestEnvelope,
+    ResponseEnvelope,
+};
