@@ -5,8 +5,10 @@
 //! the protocol's message.
 
 mod envelope;
+mod size;
 
 pub use envelope::{
     EnvelopeError, EnvelopeErrorKind, EnvelopeMember, ErrorBody, ErrorCode, RequestEnvelope,
     ResponseEnvelope,
 };
+pub use size::{ADVISED_LEN, Fit, Framing, NormalisedLen, PADDED_LEN, SIGNATURE_LEN};
