@@ -1,9 +1,10 @@
 //! The client and the bot over the loopback, in real time.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::time::Duration;
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use agentwire_blocking::bot::{Bot, BotConfig, Replier, ReplyError, Request};
 use agentwire_blocking::client::{CallOptions, Client, ClientError, Elapsed, Target};

@@ -17,8 +17,9 @@
 //! Replies that arrive before the chat core has named the command's own id are kept, at most
 //! [`SessionConfig::max_early`] of them, and taken up as soon as it has.
 //!
-//! A full queue refuses further inputs with [`SessionError::QueueFull`] and changes nothing: a
-//! driver takes outputs first, and so hands the pressure back to where the inputs come from.
+//! A full queue refuses further items with [`SessionError::QueueFull`] and changes nothing: a
+//! driver takes outputs first, and so hands the pressure back to where the items come from. What
+//! the chat core says of a message that the session itself sent is always taken.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -37,7 +38,7 @@ use super::responder::{
 };
 use super::size::{EncodedSize, ReplyBudget, TooLarge};
 use super::{Chat, GroupMemberId, Growable, Item, ItemId, Quoted, Sender, Transmit};
-use crate::binding::{Binding, Class, End, Failure, Foreign};
+use crate::binding::{Binding, Class, End, Failure, Foreign, ProtocolName};
 use crate::json::BufferTooSmall;
 use crate::time::Instant;
 
@@ -571,7 +572,9 @@ impl<B: Binding> Session<B> {
     /// # Errors
     /// [`SessionError`]; nothing has changed then.
     pub fn handle_input(&mut self, now: Instant, input: Input<'_>) -> Result<(), SessionError> {
-        self.room()?;
+        if matches!(input, Input::Item(_)) {
+            self.room()?;
+        }
         self.now = self.now.max(now);
         match input {
             Input::Item(item) => self.item(item),
@@ -772,6 +775,14 @@ impl<B: Binding> Session<B> {
         self.declared.push(declared);
     }
 
+    /// Takes a protocol back: further commands for it meet silence, open ones can still be
+    /// answered. `false` if it is not declared.
+    pub fn retract(&mut self, protocol: ProtocolName<'_>) -> bool {
+        let before = self.declared.len();
+        self.declared.retain(|known| known.binding.name() != protocol);
+        self.declared.len() < before
+    }
+
     /// One item: a reply, or a command.
     fn item(&mut self, item: &Item<'_>) -> Result<(), SessionError> {
         if item.quote.is_some_and(|quote| quote.is_own) {
@@ -933,3 +944,6 @@ impl core::error::Error for NotifyError {}
 fn grow(buffer: &mut Vec<u8>, error: BufferTooSmall) {
     buffer.resize(error.needed.max(buffer.len().saturating_add(1)), 0);
 }
+
+#[cfg(test)]
+mod tests;
