@@ -625,8 +625,7 @@ impl<B: Binding> Session<B> {
             if let Some(output) = self.expire() {
                 return output;
             }
-            let timeouts = [self.caller.poll_timeout(), self.responder.poll_timeout()];
-            return Output::Timeout(timeouts.into_iter().flatten().min());
+            return Output::Timeout(self.poll_timeout());
         }
     }
 
@@ -757,6 +756,13 @@ impl<B: Binding> Session<B> {
     /// How much one reply to the command can hold. `None` when the command has been answered.
     pub fn budget(&self, token: &Token) -> Option<ReplyBudget> {
         self.responder.budget(token)
+    }
+
+    /// When the first limit of an open call or command passes: the time that
+    /// [`Output::Timeout`] gives.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let timeouts = [self.caller.poll_timeout(), self.responder.poll_timeout()];
+        timeouts.into_iter().flatten().min()
     }
 
     /// How many calls are open.

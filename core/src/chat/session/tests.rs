@@ -95,7 +95,7 @@ fn event(session: &mut Session<Standard>) -> Event<Standard> {
 /// Nothing more is to be done before this time.
 fn idle_until(session: &mut Session<Standard>, timeout: Option<Instant>) {
     match session.poll_output() {
-        Output::Timeout(at) => assert_eq!(at, timeout),
+        Output::Timeout(at) => assert_eq!((at, session.poll_timeout()), (timeout, timeout)),
         other => panic!("{other:?}"),
     }
 }
