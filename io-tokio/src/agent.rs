@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use agentwire_core::binding::{Binding, Failure};
-use agentwire_core::chat::caller::{Call, CallError, CallId, TimedOut};
+use agentwire_core::chat::caller::{CallError, CallId, TimedOut};
 use agentwire_core::chat::responder::{RespondError, Token};
 use agentwire_core::chat::session::{Event, NotifyError, Reply, Request, Session};
 use agentwire_core::chat::size::TooLarge;
@@ -185,9 +185,7 @@ impl<B: Binding + Send + 'static> Agent<B> {
         let session = self.endpoint.session_mut();
         match command {
             Command::Call { binding, target, request, options, replies, made } => {
-                let mut call = Call::new(binding, target.as_to(), &request);
-                call.wait = options.wait;
-                call.answers = options.answers;
+                let call = options.call(binding, target.as_to(), &request);
                 let result = session.call(now, &call).map_err(CallError::detached);
                 if let Ok(id) = result {
                     self.calls.insert(id, replies);

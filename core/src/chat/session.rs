@@ -17,8 +17,9 @@
 //! Replies that arrive before the chat core has named the command's own id are kept, at most
 //! [`SessionConfig::max_early`] of them, and taken up as soon as it has.
 //!
-//! A full queue refuses further inputs with [`SessionError::QueueFull`] and changes nothing: a
-//! driver takes outputs first, and so hands the pressure back to where the inputs come from.
+//! A full queue refuses further items with [`SessionError::QueueFull`] and changes nothing: a
+//! driver takes outputs first, and so hands the pressure back to where the items come from. What
+//! the chat core says of a message that the session itself sent is always taken.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -37,7 +38,7 @@ use super::responder::{
 };
 use super::size::{EncodedSize, ReplyBudget, TooLarge};
 use super::{Chat, GroupMemberId, Growable, Item, ItemId, Quoted, Sender, Transmit};
-use crate::binding::{Binding, Class, End, Failure, Foreign};
+use crate::binding::{Binding, Class, End, Failure, Foreign, ProtocolName};
 use crate::json::BufferTooSmall;
 use crate::time::Instant;
 
@@ -571,7 +572,9 @@ impl<B: Binding> Session<B> {
     /// # Errors
     /// [`SessionError`]; nothing has changed then.
     pub fn handle_input(&mut self, now: Instant, input: Input<'_>) -> Result<(), SessionError> {
-        self.room()?;
+        if matches!(input, Input::Item(_)) {
+            self.room()?;
+        }
         self.now = self.now.max(now);
         match input {
             Input::Item(item) => self.item(item),
@@ -622,8 +625,7 @@ impl<B: Binding> Session<B> {
             if let Some(output) = self.expire() {
                 return output;
             }
-            let timeouts = [self.caller.poll_timeout(), self.responder.poll_timeout()];
-            return Output::Timeout(timeouts.into_iter().flatten().min());
+            return Output::Timeout(self.poll_timeout());
         }
     }
 
@@ -756,6 +758,13 @@ impl<B: Binding> Session<B> {
         self.responder.budget(token)
     }
 
+    /// When the first limit of an open call or command passes: the time that
+    /// [`Output::Timeout`] gives.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let timeouts = [self.caller.poll_timeout(), self.responder.poll_timeout()];
+        timeouts.into_iter().flatten().min()
+    }
+
     /// How many calls are open.
     pub fn open_calls(&self) -> usize {
         self.caller.open()
@@ -770,6 +779,14 @@ impl<B: Binding> Session<B> {
     pub fn declare(&mut self, declared: Declared<B>) {
         self.declared.retain(|known| known.binding.name() != declared.binding.name());
         self.declared.push(declared);
+    }
+
+    /// Takes a protocol back: further commands for it meet silence, open ones can still be
+    /// answered. `false` if it is not declared.
+    pub fn retract(&mut self, protocol: ProtocolName<'_>) -> bool {
+        let before = self.declared.len();
+        self.declared.retain(|known| known.binding.name() != protocol);
+        self.declared.len() < before
     }
 
     /// One item: a reply, or a command.
@@ -933,3 +950,6 @@ impl core::error::Error for NotifyError {}
 fn grow(buffer: &mut Vec<u8>, error: BufferTooSmall) {
     buffer.resize(error.needed.max(buffer.len().saturating_add(1)), 0);
 }
+
+#[cfg(test)]
+mod tests;
