@@ -17,7 +17,7 @@
 //! Replies that arrive before the chat core has named the command's own id are kept, at most
 //! [`SessionConfig::max_early`] of them, and taken up as soon as it has.
 //!
-//! A full queue refuses further inputs with [`SessionError::QueueFull`] and changes nothing: a
+//! A full queue refuses further items with [`SessionError::QueueFull`] and changes nothing: a
 //! driver takes outputs first, and so hands the pressure back to where the inputs come from.
 
 use alloc::boxed::Box;
@@ -571,10 +571,14 @@ impl<B: Binding> Session<B> {
     /// # Errors
     /// [`SessionError`]; nothing has changed then.
     pub fn handle_input(&mut self, now: Instant, input: Input<'_>) -> Result<(), SessionError> {
-        self.room()?;
         self.now = self.now.max(now);
         match input {
-            Input::Item(item) => self.item(item),
+            Input::Item(item) => {
+                self.room()?;
+                self.item(item)
+            }
+            // These belong to a message that has left the queue, and are never refused for want
+            // of room in it.
             Input::Sent { call, item, shared_msg_id } => {
                 self.caller
                     .handle_sent(self.now, call, item, shared_msg_id)

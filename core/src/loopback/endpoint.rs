@@ -231,3 +231,70 @@ fn hand_in<B: Binding>(
     }
     session.handle_input(now, Input::Item(&item))
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+    use crate::binding::Standard;
+    use crate::chat::caller::{Call, To};
+    use crate::chat::session::{Declared, SessionConfig};
+
+    const GET_TASK: &str = r#"{"jsonrpc":"2.0","id":2,"method":"GetTask","params":{"id":"t"},"a2a-service-parameters":{"A2A-Version":"1.0"}}"#;
+    const RESULT: &str = r#"{"jsonrpc":"2.0","id":2,"result":{"id":"t"}}"#;
+
+    /// Answers are taken though the queue is full. A command in front of them is still sent and
+    /// learns its id, or its call would never see a reply.
+    #[test]
+    fn a_command_before_a_full_queue_learns_what_became_of_it() {
+        for refused in [false, true] {
+            let mut net = Loopback::new(1);
+            let (ann, bot) = (net.add_profile("ann").unwrap(), net.add_profile("bot").unwrap());
+            let (to_bot, to_ann) = net.connect(ann, bot).unwrap();
+            let declared = || vec![Declared::new(Standard::A2A, ["1.0"])];
+            let mut config = SessionConfig::default();
+            config.max_queued = 2;
+            let mut ann = Endpoint::new(ann, Session::new(SessionConfig::default(), declared()));
+            let mut bot = Endpoint::new(bot, Session::new(config, declared()));
+            let now = Instant::ZERO;
+
+            let mut tokens = Vec::new();
+            for _ in 0..3 {
+                let call = Call::new(Standard::A2A, To::Contact(to_bot), GET_TASK);
+                ann.session_mut().call(now, &call).unwrap();
+                assert!(matches!(ann.poll(&mut net, now), Step::Sent(_)));
+                let Step::Event(session::Event::Request(request)) = bot.poll(&mut net, now) else {
+                    panic!("no request");
+                };
+                tokens.push(request.token);
+            }
+            let whom = if refused { crate::chat::ContactId(99) } else { to_ann };
+            let call = Call::new(Standard::A2A, To::Contact(whom), GET_TASK);
+            bot.session_mut().call(now, &call).unwrap();
+            for token in tokens {
+                bot.session_mut().respond(now, token, RESULT).unwrap();
+            }
+            let step = bot.poll(&mut net, now);
+            assert_eq!(matches!(step, Step::NotSent(..)), refused, "{step:?}");
+            if refused {
+                assert_eq!(bot.session().open_calls(), 0);
+                continue;
+            }
+            for _ in 0..3 {
+                assert!(matches!(bot.poll(&mut net, now), Step::Sent(_)));
+            }
+            let request = loop {
+                match ann.poll(&mut net, now) {
+                    Step::Event(session::Event::Request(request)) => break request,
+                    Step::Timeout(_) => panic!("no request"),
+                    _ => {}
+                }
+            };
+            ann.session_mut().respond(now, request.token, RESULT).unwrap();
+            assert!(matches!(ann.poll(&mut net, now), Step::Sent(_)));
+            let step = bot.poll(&mut net, now);
+            assert!(matches!(step, Step::Event(session::Event::Reply(_))), "{step:?}");
+        }
+    }
+}
