@@ -132,7 +132,8 @@ impl fmt::Display for ClientError {
 
 impl core::error::Error for ClientError {}
 
-/// Calls agents and bots for one profile.
+/// Calls agents and bots for one profile. A profile that also answers calls through
+/// [`Bot::client`](crate::bot::Bot::client).
 ///
 /// ```
 /// use agentwire_core::binding::Standard;
@@ -173,12 +174,19 @@ impl<B> Clone for Client<B> {
 }
 
 impl<B: Binding + Send + 'static> Client<B> {
-    /// Starts the task that speaks for a profile. It ends when every handle of it is gone.
+    /// Starts the task that speaks for a profile. It ends when every handle of it is gone: the
+    /// clones of this one and the [`Replies`] of its calls.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime; the runtime needs its timer (`enable_time`).
     pub fn start(profile: Profile) -> Self {
         Self::with_config(profile, SessionConfig::default())
     }
 
     /// The same with limits of its own.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
     pub fn with_config(profile: Profile, config: SessionConfig) -> Self {
         let (commands, receiver) = mpsc::unbounded_channel();
         let session = Session::new(config, Vec::new());
@@ -186,7 +194,13 @@ impl<B: Binding + Send + 'static> Client<B> {
         Self { commands }
     }
 
+    pub(crate) const fn of(commands: mpsc::UnboundedSender<Command<B>>) -> Self {
+        Self { commands }
+    }
+
     /// Calls somebody. The replies come through what is returned; dropping that stops waiting.
+    /// If this future is dropped before it is done, nobody waits for the call, but its command
+    /// may have been sent.
     ///
     /// # Errors
     /// [`ClientError::Call`] when the call is not made, [`ClientError::Closed`].
@@ -210,7 +224,8 @@ impl<B: Binding + Send + 'static> Client<B> {
 
 /// The replies to one call, in the order of their arrival, each with its sender.
 ///
-/// Dropping it stops waiting for more. See [`Client`] for an example.
+/// At most 256 of them wait to be taken ([`ClientError::Lagged`]). Dropping it stops waiting for
+/// more, and frees the call's place. See [`Client`] for an example.
 #[derive(Debug)]
 pub struct Replies<B = Standard> {
     call: CallId,
@@ -221,7 +236,8 @@ pub struct Replies<B = Standard> {
 
 impl<B> Replies<B> {
     /// The next reply. `None` once the call has ended; an error, after which there is nothing
-    /// more, if it ended otherwise than with its last reply.
+    /// more, if it ended otherwise than with its last reply. No reply is lost if the future is
+    /// dropped before it is done.
     pub async fn next(&mut self) -> Option<Result<Reply, ClientError>> {
         if self.is_over {
             return None;
