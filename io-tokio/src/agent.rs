@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, yield_now};
 
 use crate::bot;
-use crate::client::{CallOptions, Target};
+use crate::client::{CallOptions, Replies, Target};
 use crate::network::Profile;
 
 /// How many replies of one call wait to be taken before the call is given up.
@@ -35,8 +35,9 @@ pub(crate) enum Command<B> {
         target: Target,
         request: String,
         options: CallOptions,
-        replies: mpsc::Sender<Delivery>,
-        made: oneshot::Sender<Result<CallId, CallError<'static>>>,
+        deliveries: mpsc::Sender<Delivery>,
+        replies: Replies<B>,
+        made: oneshot::Sender<Result<Replies<B>, CallError<'static>>>,
     },
     Cancel(CallId),
     Notify {
@@ -85,6 +86,7 @@ enum Turn {
 pub(crate) struct Agent<B> {
     profile: Profile,
     endpoint: Endpoint<B>,
+    // Dropped before the calls: a call that breaks off with it is known by that.
     commands: mpsc::UnboundedReceiver<Command<B>>,
     calls: HashMap<CallId, mpsc::Sender<Delivery>>,
     /// The tokens stay here, so that a handler that is dropped while it waits loses none.
@@ -233,19 +235,17 @@ impl<B: Binding + Send + 'static> Agent<B> {
         match command {
             // The caller has gone before the command was sent.
             Command::Call { made, .. } if made.is_closed() => {}
-            Command::Call { binding, target, request, options, replies, made } => {
+            Command::Call { binding, target, request, options, deliveries, mut replies, made } => {
                 let mut call = Call::new(binding, target.as_to(), &request);
                 call.wait = options.wait;
                 call.answers = options.answers;
-                let result = session.call(now, &call).map_err(CallError::detached);
-                if let Ok(id) = result {
-                    self.calls.insert(id, replies);
-                }
-                if let Err(Ok(id)) = made.send(result) {
-                    // The caller is gone.
-                    self.calls.remove(&id);
-                    session.cancel(id);
-                }
+                let result = session.call(now, &call).map_err(CallError::detached).map(|id| {
+                    self.calls.insert(id, deliveries);
+                    replies.call = Some(id);
+                    replies
+                });
+                // If the caller has gone, dropping the replies cancels the call.
+                let _ = made.send(result);
             }
             Command::Cancel(call) => {
                 self.calls.remove(&call);

@@ -211,14 +211,16 @@ impl<B: Binding + Send + 'static> Client<B> {
         request: impl Into<String>,
         options: CallOptions,
     ) -> Result<Replies<B>, ClientError> {
-        let (replies, receiver) = mpsc::channel(REPLIES);
+        let (deliveries, receiver) = mpsc::channel(REPLIES);
         let (made, is_made) = oneshot::channel();
         let (target, request) = (target.into(), request.into());
-        let command = Command::Call { binding, target, request, options, replies, made };
-        self.commands.send(command).map_err(|_| ClientError::Closed)?;
-        let call = is_made.await.map_err(|_| ClientError::Closed)?.map_err(ClientError::Call)?;
+        // It travels to the task and back: whoever drops it from then on cancels the call.
         let commands = self.commands.clone();
-        Ok(Replies { call, receiver, commands, is_over: false })
+        let replies = Replies { call: None, receiver, commands, is_over: false };
+        let command =
+            Command::Call { binding, target, request, options, deliveries, replies, made };
+        self.commands.send(command).map_err(|_| ClientError::Closed)?;
+        is_made.await.map_err(|_| ClientError::Closed)?.map_err(ClientError::Call)
     }
 }
 
@@ -228,7 +230,8 @@ impl<B: Binding + Send + 'static> Client<B> {
 /// more, and frees the call's place. See [`Client`] for an example.
 #[derive(Debug)]
 pub struct Replies<B = Standard> {
-    call: CallId,
+    /// `None` until it is made.
+    pub(crate) call: Option<CallId>,
     receiver: mpsc::Receiver<Delivery>,
     commands: mpsc::UnboundedSender<Command<B>>,
     is_over: bool,
@@ -252,7 +255,8 @@ impl<B> Replies<B> {
                 Some(Err(match end {
                     Some(Delivery::TimedOut(end)) => ClientError::TimedOut(end),
                     Some(Delivery::NotSent(error)) => ClientError::NotSent(error),
-                    // The queue was full, or the task is gone.
+                    // The queue was full, or the task is gone: that takes no more commands before
+                    // it drops its side of this.
                     _ if self.commands.is_closed() => ClientError::Closed,
                     _ => ClientError::Lagged,
                 }))
@@ -277,9 +281,9 @@ impl<B> Replies<B> {
 
 impl<B> Drop for Replies<B> {
     fn drop(&mut self) {
-        if !self.is_over {
+        if let Some(call) = self.call.filter(|_| !self.is_over) {
             // The task is gone, or it stops waiting.
-            let _ = self.commands.send(Command::Cancel(self.call));
+            let _ = self.commands.send(Command::Cancel(call));
         }
     }
 }

@@ -128,6 +128,16 @@ fn value(reply: &Reply) -> Value {
     serde_json::from_str(&reply.text).expect("JSON")
 }
 
+/// Polls a future once.
+macro_rules! poll {
+    ($future:expr) => {
+        core::future::poll_fn(|context| {
+            core::task::Poll::Ready(Future::poll($future.as_mut(), context))
+        })
+        .await
+    };
+}
+
 /// Waits until `done`, a few turns of the runtime later.
 async fn until(what: &str, mut done: impl FnMut() -> bool) {
     for _ in 0..1_000 {
@@ -526,6 +536,25 @@ async fn a_call_given_up_before_it_was_made_leaves_nothing() {
         messages += 1;
     }
     assert_eq!(messages, 2);
+}
+
+#[tokio::test]
+async fn a_call_given_up_while_it_is_made_frees_its_place() {
+    let mut config = SessionConfig::default();
+    config.max_calls = 1;
+    let hang = async |_: Request, _replier: Replier| pending::<()>().await;
+    let pair = pair_with(config, SessionConfig::default(), hang);
+    for id in 0..3 {
+        let mut seen = pair.network.observe();
+        let target = pair.to_bot;
+        let call = pair.client.call(Standard::MCP, target, mcp(id, "x"), CallOptions::default());
+        let mut call = core::pin::pin!(call);
+        assert!(poll!(&mut call).is_pending());
+        // It has been made and sent, and the caller does not look.
+        let sent = timeout(Duration::from_secs(5), seen.recv()).await.expect("there is room");
+        assert_eq!(&*sent.expect("the command").profile, "ann");
+    }
+    pair.call(mcp(9, "x")).await;
 }
 
 #[tokio::test]

@@ -267,7 +267,8 @@ fn a_result_that_cannot_be_written_is_a_failure() {
 fn stuck(name: &str, script: &str) -> (Child, Vec<i32>) {
     let file = std::env::temp_dir().join(format!("agentwire-{}-{name}", std::process::id()));
     let _ = std::fs::remove_file(&file);
-    let script = format!("{HELLO}; {script} & echo $$ $! > {}; wait; sleep 60", file.display());
+    let script =
+        format!("{HELLO}; read l; {script} & echo $$ $! > {}; wait; sleep 60", file.display());
     let child = agentwire(&["demo", "--mcp", &server(&script)])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -369,8 +370,6 @@ fn the_demo_is_a_transcript_for_people() {
         "/_call @acme mcp tools/call availability",
         "acme ↩  #market",
         "\nEveryone in a group\n",
-        "12 anvils",
-        "3 anvils",
         "\nA task that streams\n",
         "task t-8 submitted\n",
         "artifact of task t-8\n",
@@ -384,6 +383,9 @@ fn the_demo_is_a_transcript_for_people() {
         let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} is not in\n{rest}"));
         rest = &rest[at + part.len() - 1..];
     }
+    // Everyone answers in no order.
+    assert_eq!(shown.matches("acme: 12 anvils are in stock.\n").count(), 3);
+    assert_eq!(shown.matches("bolt: 3 anvils are in stock.\n").count(), 1);
 }
 
 #[test]
@@ -442,6 +444,14 @@ fn the_tools_of_a_server_are_called_but_not_those_that_change_something() {
     assert!(shown.contains("{\"sky\":\"blue and white\"}\n"), "{shown}");
     let remark = "Tools not called here: 1 more, and 2 that may change something.\n";
     assert!(shown.contains(remark), "{shown}");
+}
+
+#[test]
+fn a_server_without_tools_is_told_apart() {
+    let output = run(&["demo", "--mcp", &serving("", &says(""))]);
+    assert_eq!(output.status.code(), Some(0));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("The server lists no tools: none is called.\n"), "{shown}");
 }
 
 #[test]

@@ -247,6 +247,9 @@ impl Demo {
     ) -> Result<(), Failure> {
         let listed: Value = serde_json::from_str(&listed.text).unwrap_or_default();
         let tools = listed["result"]["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if tools.is_empty() {
+            return transcript.remark("The server lists no tools: none is called.");
+        }
         let (harmless, changing): (Vec<_>, Vec<_>) =
             tools.iter().partition(|tool| is_harmless(&tool["annotations"]));
         for tool in harmless.iter().take(TOOLS) {
