@@ -124,18 +124,22 @@ impl<B: Binding + Send + 'static> Agent<B> {
         loop {
             // Whatever changes from here on is seen below.
             changes.mark_unchanged();
-            let turn = self.turn();
-            let is_idle = matches!(turn, Turn::Idle(_));
-            if is_idle && self.is_stopping && self.endpoint.session().open_requests() == 0 {
+            let Turn::Idle(timeout) = self.turn() else {
+                yield_now().await;
+                for _ in 0..self.commands.len() {
+                    if let Ok(command) = self.commands.try_recv() {
+                        self.obey(command);
+                    }
+                }
+                continue;
+            };
+            if self.is_stopping && self.endpoint.session().open_requests() == 0 {
                 return;
             }
-            let again = async {
-                match turn {
-                    Turn::Busy => yield_now().await,
-                    Turn::Idle(timeout) => match timeout.and_then(|at| network.deadline(at)) {
-                        Some(deadline) => tokio::time::sleep_until(deadline).await,
-                        None => core::future::pending().await,
-                    },
+            let expired = async {
+                match timeout.and_then(|timeout| network.deadline(timeout)) {
+                    Some(deadline) => tokio::time::sleep_until(deadline).await,
+                    None => core::future::pending().await,
                 }
             };
             tokio::select! {
@@ -144,7 +148,7 @@ impl<B: Binding + Send + 'static> Agent<B> {
                     None => (self.is_stopping, self.has_handles) = (true, false),
                 },
                 _ = changes.changed() => {}
-                () = again => {}
+                () = expired => {}
             }
         }
     }

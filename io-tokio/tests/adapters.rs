@@ -13,7 +13,7 @@ use agentwire_core::chat::caller::CallError;
 use agentwire_core::chat::responder::AnswerError;
 use agentwire_core::chat::session::{Declared, Origin, Reply, ReplyKind, SessionConfig};
 use agentwire_core::chat::size::MAX_ENCODED_MSG_LEN;
-use agentwire_core::chat::{ContactId, GroupId, Sender};
+use agentwire_core::chat::{Chat, ContactId, GroupId, Sender};
 use agentwire_core::json::{Object, Writer};
 use agentwire_core::jsonrpc::INTERNAL_ERROR;
 use agentwire_core::loopback::{Fault, Faults, ProfileId};
@@ -805,6 +805,30 @@ async fn a_thousand_calls_are_in_flight_at_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_thousand_calls_are_in_flight_at_once_on_several_threads() {
     timeout(Duration::from_secs(60), thousand()).await.expect("in time");
+}
+
+#[tokio::test]
+async fn a_flood_leaves_other_tasks_their_turn() {
+    let pair = pair(echo);
+    let mut seen = pair.network.observe();
+    let (now, chat) = (pair.network.now(), Chat::Direct(pair.to_bot));
+    pair.network.with(|net| {
+        for _ in 0..600 {
+            net.send(now, pair.ids.0, chat, "/_call mcp {}").expect("sent");
+        }
+    });
+    let (mut all, mut most) = (0, 0);
+    while all < 600 {
+        let mut answers = 0;
+        while let Ok(seen) = seen.try_recv() {
+            assert_eq!(seen.message.expect("sent").origin, Origin::Refusal);
+            answers += 1;
+        }
+        (all, most) = (all + answers, most.max(answers));
+        tokio::task::yield_now().await;
+    }
+    assert!(most < 300, "{most} in one turn");
+    pair.ask("x").await;
 }
 
 #[tokio::test]
