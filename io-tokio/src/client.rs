@@ -54,7 +54,8 @@ impl fmt::Display for ClientError {
 
 impl core::error::Error for ClientError {}
 
-/// Calls agents and bots for one profile.
+/// Calls agents and bots for one profile. A profile that also answers calls through
+/// [`Bot::client`](crate::bot::Bot::client).
 ///
 /// ```
 /// use agentwire_core::binding::Standard;
@@ -95,12 +96,19 @@ impl<B> Clone for Client<B> {
 }
 
 impl<B: Binding + Send + 'static> Client<B> {
-    /// Starts the task that speaks for a profile. It ends when every handle of it is gone.
+    /// Starts the task that speaks for a profile. It ends when every handle of it is gone: the
+    /// clones of this one and the [`Replies`] of its calls.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime; the runtime needs its timer (`enable_time`).
     pub fn start(profile: Profile) -> Self {
         Self::with_config(profile, SessionConfig::default())
     }
 
     /// The same with limits of its own.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
     pub fn with_config(profile: Profile, config: SessionConfig) -> Self {
         let (commands, receiver) = mpsc::unbounded_channel();
         let session = Session::new(config, Vec::new());
@@ -108,7 +116,13 @@ impl<B: Binding + Send + 'static> Client<B> {
         Self { commands }
     }
 
+    pub(crate) const fn of(commands: mpsc::UnboundedSender<Command<B>>) -> Self {
+        Self { commands }
+    }
+
     /// Calls somebody. The replies come through what is returned; dropping that stops waiting.
+    /// If this future is dropped before it is done, nobody waits for the call, but its command
+    /// may have been sent.
     ///
     /// # Errors
     /// [`ClientError::Call`] when the call is not made, [`ClientError::Closed`].
@@ -119,23 +133,27 @@ impl<B: Binding + Send + 'static> Client<B> {
         request: impl Into<String>,
         options: CallOptions,
     ) -> Result<Replies<B>, ClientError> {
-        let (replies, receiver) = mpsc::channel(REPLIES);
+        let (deliveries, receiver) = mpsc::channel(REPLIES);
         let (made, is_made) = oneshot::channel();
         let (target, request) = (target.into(), request.into());
-        let command = Command::Call { binding, target, request, options, replies, made };
-        self.commands.send(command).map_err(|_| ClientError::Closed)?;
-        let call = is_made.await.map_err(|_| ClientError::Closed)?.map_err(ClientError::Call)?;
+        // It travels to the task and back: whoever drops it from then on cancels the call.
         let commands = self.commands.clone();
-        Ok(Replies { call, receiver, commands, is_over: false })
+        let replies = Replies { call: None, receiver, commands, is_over: false };
+        let command =
+            Command::Call { binding, target, request, options, deliveries, replies, made };
+        self.commands.send(command).map_err(|_| ClientError::Closed)?;
+        is_made.await.map_err(|_| ClientError::Closed)?.map_err(ClientError::Call)
     }
 }
 
 /// The replies to one call, in the order of their arrival, each with its sender.
 ///
-/// Dropping it stops waiting for more. See [`Client`] for an example.
+/// At most 256 of them wait to be taken ([`ClientError::Lagged`]). Dropping it stops waiting for
+/// more, and frees the call's place. See [`Client`] for an example.
 #[derive(Debug)]
 pub struct Replies<B = Standard> {
-    call: CallId,
+    /// `None` until it is made.
+    pub(crate) call: Option<CallId>,
     receiver: mpsc::Receiver<Delivery>,
     commands: mpsc::UnboundedSender<Command<B>>,
     is_over: bool,
@@ -143,7 +161,8 @@ pub struct Replies<B = Standard> {
 
 impl<B> Replies<B> {
     /// The next reply. `None` once the call has ended; an error, after which there is nothing
-    /// more, if it ended otherwise than with its last reply.
+    /// more, if it ended otherwise than with its last reply. No reply is lost if the future is
+    /// dropped before it is done.
     pub async fn next(&mut self) -> Option<Result<Reply, ClientError>> {
         if self.is_over {
             return None;
@@ -158,7 +177,8 @@ impl<B> Replies<B> {
                 Some(Err(match end {
                     Some(Delivery::TimedOut(end)) => ClientError::TimedOut(end),
                     Some(Delivery::NotSent(error)) => ClientError::NotSent(error),
-                    // The queue was full, or the task is gone.
+                    // The queue was full, or the task is gone: that takes no more commands before
+                    // it drops its side of this.
                     _ if self.commands.is_closed() => ClientError::Closed,
                     _ => ClientError::Lagged,
                 }))
@@ -183,9 +203,9 @@ impl<B> Replies<B> {
 
 impl<B> Drop for Replies<B> {
     fn drop(&mut self) {
-        if !self.is_over {
+        if let Some(call) = self.call.filter(|_| !self.is_over) {
             // The task is gone, or it stops waiting.
-            let _ = self.commands.send(Command::Cancel(self.call));
+            let _ = self.commands.send(Command::Cancel(call));
         }
     }
 }

@@ -572,12 +572,14 @@ impl<B: Binding> Session<B> {
     /// # Errors
     /// [`SessionError`]; nothing has changed then.
     pub fn handle_input(&mut self, now: Instant, input: Input<'_>) -> Result<(), SessionError> {
-        if matches!(input, Input::Item(_)) {
-            self.room()?;
-        }
         self.now = self.now.max(now);
         match input {
-            Input::Item(item) => self.item(item),
+            Input::Item(item) => {
+                self.room()?;
+                self.item(item)
+            }
+            // These belong to a message that has left the queue, and are never refused for want
+            // of room in it.
             Input::Sent { call, item, shared_msg_id } => {
                 self.caller
                     .handle_sent(self.now, call, item, shared_msg_id)
