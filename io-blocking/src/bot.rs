@@ -239,7 +239,6 @@ impl BotConfig {
 pub struct Bot<B: Binding = Standard> {
     agent: Arc<Agent<B>>,
     requests: Arc<Queue<session::Request<B>>>,
-    protocols: Vec<B>,
     is_stopping: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -269,14 +268,12 @@ impl<B: Binding + Send + 'static> Bot<B> {
         config: BotConfig,
         handler: impl Fn(Request<B>, Replier<B>) + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let protocols = declared.iter().map(|declared| *declared.binding()).collect();
         let requests = Arc::new(Queue::new(config.max_waiting));
         let session = Session::new(config.session, declared);
         let agent = Arc::new(Agent::new(profile, session, Some(Arc::clone(&requests))));
         let mut bot = Self {
             agent,
             requests,
-            protocols,
             is_stopping: Arc::new(AtomicBool::new(false)),
             threads: Vec::new(),
         };
@@ -308,11 +305,7 @@ impl<B: Binding> Bot<B> {
 
 impl<B: Binding> Drop for Bot<B> {
     fn drop(&mut self) {
-        let mut state = self.agent.lock();
-        for protocol in &self.protocols {
-            state.endpoint.session_mut().retract(protocol.name());
-        }
-        drop(state);
+        self.agent.lock().endpoint.session_mut().stop();
         self.requests.close();
         self.is_stopping.store(true, Ordering::Release);
         self.agent.profile.network().wake();

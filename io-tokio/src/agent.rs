@@ -145,7 +145,10 @@ impl<B: Binding + Send + 'static> Agent<B> {
             tokio::select! {
                 command = self.commands.recv(), if self.has_handles => match command {
                     Some(command) => self.obey(command),
-                    None => (self.is_stopping, self.has_handles) = (true, false),
+                    None => {
+                        self.has_handles = false;
+                        self.stop();
+                    }
                 },
                 _ = changes.changed() => {}
                 () = expired => {}
@@ -208,16 +211,21 @@ impl<B: Binding + Send + 'static> Agent<B> {
         }
     }
 
+    fn stop(&mut self) {
+        self.is_stopping = true;
+        self.endpoint.session_mut().stop();
+    }
+
     fn begin(&mut self, request: Request<B>) {
         // The right to answer stays here; what handles the request knows its key.
         let (request, token) = bot::Request::split(request);
         let key = token.key();
-        let take = self.on_request.as_mut().filter(|_| !self.is_stopping);
-        match take.and_then(|take| take(request, key)) {
+        match self.on_request.as_mut().and_then(|take| take(request, key)) {
             Some(handler) => {
                 self.requests.insert(key, Open { token, handler });
             }
-            None => self.fail(token, &Failure::Internal),
+            // Every handle is gone: the end has begun.
+            None => self.fail(token, &Failure::Stopping),
         }
     }
 
@@ -280,7 +288,7 @@ impl<B: Binding + Send + 'static> Agent<B> {
                     self.fail(open.token, &failure);
                 }
             }
-            Command::Stop => self.is_stopping = true,
+            Command::Stop => self.stop(),
         }
     }
 

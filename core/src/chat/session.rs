@@ -545,6 +545,7 @@ pub struct Session<B> {
     retry: usize,
     max_queued: usize,
     max_early: usize,
+    is_stopping: bool,
     /// Where the machines write errors.
     scratch: Vec<u8>,
     now: Instant,
@@ -562,6 +563,7 @@ impl<B: Binding> Session<B> {
             retry: 0,
             max_queued: config.max_queued,
             max_early: config.max_early,
+            is_stopping: false,
             scratch: vec![0; FAILURE_BUFFER],
             now: Instant::ZERO,
         }
@@ -777,6 +779,12 @@ impl<B: Binding> Session<B> {
         self.responder.open()
     }
 
+    /// Takes no new commands: they are answered with [`Failure::Stopping`]. Open ones can still be
+    /// answered; once [`open_requests`](Self::open_requests) is zero nobody is waiting.
+    pub fn stop(&mut self) {
+        self.is_stopping = true;
+    }
+
     /// Adds a protocol, or states other versions of one that is declared.
     pub fn declare(&mut self, declared: Declared<B>) {
         self.declared.retain(|known| known.binding.name() != declared.binding.name());
@@ -844,6 +852,14 @@ impl<B: Binding> Session<B> {
         loop {
             let out = &mut self.scratch;
             match self.responder.handle_command(self.now, item, &services, out) {
+                Ok(Received::Request(request)) if self.is_stopping => {
+                    let (sender, reason) = (item.sender, Failure::Stopping.reason());
+                    // The command was just accepted, so its token is good and an error fits.
+                    if self.fail(self.now, request.token, &Failure::Stopping).is_ok() {
+                        let event = Event::Refused { chat, sender, item: id, reason };
+                        self.outputs.push_back(Output::Event(event));
+                    }
+                }
                 Ok(Received::Request(request)) => {
                     let request = Request {
                         token: request.token,

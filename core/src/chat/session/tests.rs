@@ -591,3 +591,21 @@ fn nothing_that_is_printed_holds_message_text() {
         assert!(!printed.contains("secret") && printed.contains("_len"), "{printed}");
     }
 }
+
+#[test]
+fn a_stopped_session_refuses_new_commands_and_finishes_open_ones() {
+    let mut session = session(|_| {});
+    let open = token(&mut session, 1, "1", "GetTask");
+    session.stop();
+    command(&mut session, 2, "2", "GetTask");
+    let Output::Transmit(refusal) = session.poll_output() else { panic!("no refusal") };
+    assert_eq!(refusal.quotes, Some(ItemId(2)));
+    assert!(refusal.text.contains("the bot is ending"), "{}", refusal.text);
+    let Output::Event(Event::Refused { reason, .. }) = session.poll_output() else {
+        panic!("no event")
+    };
+    assert_eq!(reason, "stopping");
+    assert_eq!(session.open_requests(), 1);
+    session.fail(NOW, open, &Failure::Internal).unwrap();
+    assert_eq!(session.open_requests(), 0);
+}
