@@ -261,6 +261,8 @@ pub enum Failure<'m> {
         /// How many.
         capacity: usize,
     },
+    /// The bot is ending and takes no new requests.
+    Stopping,
     /// No answer came in time.
     TimedOut,
     /// The handler failed.
@@ -293,6 +295,7 @@ impl Failure<'_> {
             Self::TooLarge { needed, limit } => Failure::TooLarge { needed, limit },
             Self::IdTooLong { len, limit } => Failure::IdTooLong { len, limit },
             Self::Busy { capacity } => Failure::Busy { capacity },
+            Self::Stopping => Failure::Stopping,
             Self::TimedOut => Failure::TimedOut,
             Self::Internal => Failure::Internal,
         }
@@ -311,6 +314,7 @@ impl Failure<'_> {
             Self::TooLarge { .. } => "the answer does not fit into one message",
             Self::IdTooLong { .. } => "the id is too long",
             Self::Busy { .. } => "too many calls are open",
+            Self::Stopping => "the bot is ending",
             Self::TimedOut => "no answer came in time",
             Self::Internal => "the handler failed",
         }
@@ -329,6 +333,7 @@ impl Failure<'_> {
             Self::TooLarge { .. } => "too_large",
             Self::IdTooLong { .. } => "id_too_long",
             Self::Busy { .. } => "busy",
+            Self::Stopping => "stopping",
             Self::TimedOut => "timeout",
             Self::Internal => "internal",
         }
@@ -344,9 +349,11 @@ impl Failure<'_> {
             }
             Self::InvalidParams(_) => jsonrpc::INVALID_PARAMS,
             Self::MethodNotFound => jsonrpc::METHOD_NOT_FOUND,
-            Self::TooLarge { .. } | Self::Busy { .. } | Self::TimedOut | Self::Internal => {
-                jsonrpc::INTERNAL_ERROR
-            }
+            Self::TooLarge { .. }
+            | Self::Busy { .. }
+            | Self::Stopping
+            | Self::TimedOut
+            | Self::Internal => jsonrpc::INTERNAL_ERROR,
             Self::UnsupportedVersion { .. } | Self::PushNotSupported => return None,
         })
     }

@@ -1,1 +1,16 @@
-//! placeholder
+//! agentwire on plain threads, without an async runtime.
+//!
+//! - [`network`]: the embedded loopback, shared by the threads of one process.
+//! - [`client`]: calls agents and bots, in a direct chat or in a group.
+//! - [`bot`]: answers calls with handlers of its own, in worker threads.
+//!
+//! There is no protocol rule in this crate: [`Session`](agentwire_core::chat::session::Session)
+//! has them all, and what is here takes its steps and waits.
+
+#![allow(clippy::std_instead_of_alloc, reason = "std is always there")]
+
+mod agent;
+pub mod bot;
+pub mod client;
+pub mod network;
+mod queue;

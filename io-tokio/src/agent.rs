@@ -5,45 +5,53 @@
 use std::collections::HashMap;
 
 use agentwire_core::binding::{Binding, Failure};
-use agentwire_core::chat::caller::{Call, CallError, CallId, TimedOut};
-use agentwire_core::chat::responder::{RespondError, Token};
-use agentwire_core::chat::session::{Event, NotifyError, Reply, Request, Session};
+use agentwire_core::chat::caller::{CallError, CallId, TimedOut};
+use agentwire_core::chat::responder::{AnswerError, RespondError, Token, TokenKey};
+use agentwire_core::chat::session::{Event, NotifyError, Origin, Reply, Request, Session};
 use agentwire_core::chat::size::TooLarge;
 use agentwire_core::loopback::{Endpoint, SendError, Step};
+use agentwire_core::time::Instant;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::{AbortHandle, yield_now};
 
-use crate::client::Target;
+use crate::bot;
+use crate::client::{CallOptions, Replies, Target};
 use crate::network::Profile;
 
 /// How many replies of one call wait to be taken before the call is given up.
 pub(crate) const REPLIES: usize = 256;
 
+/// How many steps are taken before the other tasks of the runtime, and what the handles ask for,
+/// get their turn.
+const STEPS: usize = 128;
+
 /// What handles ask of the loop.
 ///
-/// The queue has no bound of its own: each call waits for its answer before the next, and there
-/// are no more answers than open requests.
+/// The queue has no bound of its own: whoever asks waits for the outcome before it asks again, and
+/// an answer or a cancellation comes once for each request or call.
 pub(crate) enum Command<B> {
     Call {
         binding: B,
         target: Target,
         request: String,
-        options: crate::client::CallOptions,
-        replies: mpsc::Sender<Delivery>,
-        made: oneshot::Sender<Result<CallId, CallError<'static>>>,
+        options: CallOptions,
+        deliveries: mpsc::Sender<Delivery>,
+        replies: Replies<B>,
+        made: oneshot::Sender<Result<Replies<B>, CallError<'static>>>,
     },
     Cancel(CallId),
     Notify {
-        token: Token,
+        request: TokenKey,
         text: String,
-        done: oneshot::Sender<(Token, Result<Option<TooLarge>, NotifyError>)>,
+        done: oneshot::Sender<Result<Option<TooLarge>, NotifyError>>,
     },
     Respond {
-        token: Token,
+        request: TokenKey,
         text: String,
-        done: oneshot::Sender<Result<Option<TooLarge>, RespondError>>,
+        done: oneshot::Sender<Result<Option<TooLarge>, AnswerError>>,
     },
     Fail {
-        token: Token,
+        request: TokenKey,
         failure: Failure<'static>,
     },
     /// Answer what is open, take nothing new, and end.
@@ -57,14 +65,32 @@ pub(crate) enum Delivery {
     NotSent(SendError),
 }
 
-/// Takes the requests that arrive, or gives the token of one back.
-pub(crate) type OnRequest<B> = Box<dyn FnMut(Request<B>) -> Result<(), Token> + Send>;
+/// Begins to handle a request; `None` if nobody does.
+pub(crate) type OnRequest<B> =
+    Box<dyn FnMut(bot::Request<B>, TokenKey) -> Option<AbortHandle> + Send>;
+
+/// A request that has not been answered.
+struct Open {
+    token: Token,
+    handler: AbortHandle,
+}
+
+/// What is left to do.
+enum Turn {
+    /// More at once, after the others.
+    Busy,
+    /// Nothing before this time.
+    Idle(Option<Instant>),
+}
 
 pub(crate) struct Agent<B> {
     profile: Profile,
     endpoint: Endpoint<B>,
+    // Dropped before the calls: a call that breaks off with it is known by that.
     commands: mpsc::UnboundedReceiver<Command<B>>,
     calls: HashMap<CallId, mpsc::Sender<Delivery>>,
+    /// The tokens stay here, so that a handler that is dropped while it waits loses none.
+    requests: HashMap<TokenKey, Open>,
     on_request: Option<OnRequest<B>>,
     is_stopping: bool,
     /// Whether a handle is left that could ask for something.
@@ -79,12 +105,12 @@ impl<B: Binding + Send + 'static> Agent<B> {
         on_request: Option<OnRequest<B>>,
     ) -> Self {
         let endpoint = Endpoint::new(profile.id(), session);
-        let calls = HashMap::new();
         Self {
             profile,
             endpoint,
             commands,
-            calls,
+            calls: HashMap::new(),
+            requests: HashMap::new(),
             on_request,
             is_stopping: false,
             has_handles: true,
@@ -98,13 +124,20 @@ impl<B: Binding + Send + 'static> Agent<B> {
         loop {
             // Whatever changes from here on is seen below.
             changes.mark_unchanged();
-            let timeout = self.drain();
+            let Turn::Idle(timeout) = self.turn() else {
+                yield_now().await;
+                for _ in 0..self.commands.len() {
+                    if let Ok(command) = self.commands.try_recv() {
+                        self.obey(command);
+                    }
+                }
+                continue;
+            };
             if self.is_stopping && self.endpoint.session().open_requests() == 0 {
                 return;
             }
-            let deadline = timeout.and_then(|timeout| network.deadline(timeout));
             let expired = async {
-                match deadline {
+                match timeout.and_then(|timeout| network.deadline(timeout)) {
                     Some(deadline) => tokio::time::sleep_until(deadline).await,
                     None => core::future::pending().await,
                 }
@@ -112,7 +145,10 @@ impl<B: Binding + Send + 'static> Agent<B> {
             tokio::select! {
                 command = self.commands.recv(), if self.has_handles => match command {
                     Some(command) => self.obey(command),
-                    None => (self.is_stopping, self.has_handles) = (true, false),
+                    None => {
+                        self.has_handles = false;
+                        self.stop();
+                    }
                 },
                 _ = changes.changed() => {}
                 () = expired => {}
@@ -120,32 +156,40 @@ impl<B: Binding + Send + 'static> Agent<B> {
         }
     }
 
-    /// Takes every step there is to take; says when to come back.
-    fn drain(&mut self) -> Option<agentwire_core::time::Instant> {
+    /// Takes the steps there are to take, up to a number of them.
+    fn turn(&mut self) -> Turn {
         let network = self.profile.network().clone();
         let mut has_sent = false;
-        let timeout = loop {
+        let mut turn = Turn::Busy;
+        for _ in 0..STEPS {
             let now = network.now();
-            let step = self.endpoint.poll(&mut network.lock(), now);
+            let mut net = network.lock();
+            let step = self.endpoint.poll(&mut net, now);
+            // Told before anybody can answer it: observers see messages in their order.
+            match &step {
+                Step::Sent(sent) => network.tell(&self.profile, now, Ok(sent)),
+                Step::NotSent(_, error) => network.tell(&self.profile, now, Err(error)),
+                _ => {}
+            }
+            drop(net);
             match step {
-                Step::Sent(sent) => {
-                    has_sent = true;
-                    network.tell(&self.profile, || Ok(sent));
-                }
+                Step::Sent(_) => has_sent = true,
                 Step::NotSent(message, error) => {
-                    if let agentwire_core::chat::session::Origin::Command(call) = message.origin {
+                    if let Origin::Command(call) = message.origin {
                         self.deliver(call, Delivery::NotSent(error), true);
                     }
-                    network.tell(&self.profile, || Err(error));
                 }
                 Step::Event(event) => self.learn(event),
-                Step::Timeout(timeout) => break timeout,
+                Step::Timeout(timeout) => {
+                    turn = Turn::Idle(timeout);
+                    break;
+                }
             }
-        };
+        }
         if has_sent {
             network.wake();
         }
-        timeout
+        turn
     }
 
     fn learn(&mut self, event: Event<B>) {
@@ -155,16 +199,33 @@ impl<B: Binding + Send + 'static> Agent<B> {
                 self.deliver(call, Delivery::Reply(reply), is_end);
             }
             Event::TimedOut(end) => self.deliver(end.call, Delivery::TimedOut(end), true),
-            Event::Request(request) => match &mut self.on_request {
-                Some(take) if !self.is_stopping => {
-                    if let Err(token) = take(request) {
-                        self.fail(token, &Failure::Internal);
-                    }
+            Event::Request(request) => self.begin(request),
+            Event::Expired(request) => {
+                // It has been answered with an error: its handler works for nobody.
+                if let Some(open) = self.requests.remove(&request) {
+                    open.handler.abort();
                 }
-                _ => self.fail(request.token, &Failure::Internal),
-            },
+            }
             // Nobody waits for these: a late reply's call has ended, and the rest is no call.
             _ => {}
+        }
+    }
+
+    fn stop(&mut self) {
+        self.is_stopping = true;
+        self.endpoint.session_mut().stop();
+    }
+
+    fn begin(&mut self, request: Request<B>) {
+        // The right to answer stays here; what handles the request knows its key.
+        let (request, token) = bot::Request::split(request);
+        let key = token.key();
+        match self.on_request.as_mut().and_then(|take| take(request, key)) {
+            Some(handler) => {
+                self.requests.insert(key, Open { token, handler });
+            }
+            // Every handle is gone: the end has begun.
+            None => self.fail(token, &Failure::Stopping),
         }
     }
 
@@ -184,38 +245,50 @@ impl<B: Binding + Send + 'static> Agent<B> {
         let now = self.profile.network().now();
         let session = self.endpoint.session_mut();
         match command {
-            Command::Call { binding, target, request, options, replies, made } => {
-                let mut call = Call::new(binding, target.as_to(), &request);
-                call.wait = options.wait;
-                call.answers = options.answers;
-                let result = session.call(now, &call).map_err(CallError::detached);
-                if let Ok(id) = result {
-                    self.calls.insert(id, replies);
-                }
-                if let Err(Ok(id)) = made.send(result) {
-                    // The caller is gone.
-                    self.calls.remove(&id);
-                    session.cancel(id);
-                }
+            // The caller has gone before the command was sent.
+            Command::Call { made, .. } if made.is_closed() => {}
+            Command::Call { binding, target, request, options, deliveries, mut replies, made } => {
+                let call = options.call(binding, target.as_to(), &request);
+                let result = session.call(now, &call).map_err(CallError::detached).map(|id| {
+                    self.calls.insert(id, deliveries);
+                    replies.call = Some(id);
+                    replies
+                });
+                // If the caller has gone, dropping the replies cancels the call.
+                let _ = made.send(result);
             }
             Command::Cancel(call) => {
                 self.calls.remove(&call);
                 session.cancel(call);
             }
-            Command::Notify { token, text, done } => {
-                let result = session.notify(now, &token, &text);
-                if let Err((token, _)) = done.send((token, result)) {
-                    self.fail(token, &Failure::Internal);
+            Command::Notify { request, text, done } => {
+                let gone = Err(NotifyError::Answer(AnswerError::Gone));
+                let open = self.requests.get(&request);
+                let result = open.map_or(gone, |open| session.notify(now, &open.token, &text));
+                if matches!(result, Ok(Some(_)) | Err(NotifyError::Answer(AnswerError::Gone))) {
+                    self.requests.remove(&request);
+                }
+                // A handler that no longer waits for the outcome does not need it.
+                let _ = done.send(result);
+            }
+            Command::Respond { request, text, done } => {
+                let result = match self.requests.remove(&request) {
+                    None => Err(AnswerError::Gone),
+                    Some(Open { token, .. }) => session.respond(now, token, &text).map_err(
+                        |RespondError { token, cause, .. }| {
+                            self.fail(token, &Failure::Internal);
+                            cause
+                        },
+                    ),
+                };
+                let _ = done.send(result);
+            }
+            Command::Fail { request, failure } => {
+                if let Some(open) = self.requests.remove(&request) {
+                    self.fail(open.token, &failure);
                 }
             }
-            Command::Respond { token, text, done } => {
-                let result = session.respond(now, token, &text);
-                if let Err(Err(RespondError { token, .. })) = done.send(result) {
-                    self.fail(token, &Failure::Internal);
-                }
-            }
-            Command::Fail { token, failure } => self.fail(token, &failure),
-            Command::Stop => self.is_stopping = true,
+            Command::Stop => self.stop(),
         }
     }
 

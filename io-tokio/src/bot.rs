@@ -5,14 +5,15 @@ use core::future::Future;
 use std::sync::Arc;
 
 use agentwire_core::binding::{Binding, Failure, Standard};
-use agentwire_core::chat::responder::{AnswerError, RespondError, Token};
-use agentwire_core::chat::session::{Declared, NotifyError, Session, SessionConfig};
+use agentwire_core::chat::responder::{AnswerError, Token, TokenKey};
+use agentwire_core::chat::session::{self, Declared, NotifyError, Session, SessionConfig};
 use agentwire_core::chat::size::TooLarge;
 use agentwire_core::chat::{Chat, ItemId, Sender};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::agent::{Agent, Command};
+use crate::client::Client;
 use crate::network::Profile;
 
 /// A command to answer.
@@ -42,6 +43,14 @@ pub struct Request<B = Standard> {
     pub room: usize,
 }
 
+impl<B> Request<B> {
+    /// The request, and the right to answer it.
+    pub(crate) fn split(request: session::Request<B>) -> (Self, Token) {
+        let session::Request { token, binding, text, id, chat, sender, item, room, .. } = request;
+        (Self { binding, text, id, chat, sender, item, room }, token)
+    }
+}
+
 impl<B: fmt::Debug> fmt::Debug for Request<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
@@ -53,7 +62,10 @@ impl<B: fmt::Debug> fmt::Debug for Request<B> {
     }
 }
 
-/// What answers commands: usually a closure. Each command is handled in a task of its own.
+/// What answers commands: usually a closure. Each command is handled in a task of its own, which
+/// is ended at its next `.await` if the command's limits ([`SessionConfig::responder`]) pass
+/// before its last reply: the caller has got the binding's error then. After its last reply a
+/// handler may go on as long as it likes.
 ///
 /// ```
 /// use agentwire_core::binding::{Failure, Standard};
@@ -69,7 +81,7 @@ impl<B: fmt::Debug> fmt::Debug for Request<B> {
 /// ```
 pub trait Handler<B>: Send + Sync + 'static {
     /// Answers one command. If it panics, or drops the replier without a last reply, the caller
-    /// gets the binding's internal error.
+    /// gets the binding's internal error, and other commands notice nothing.
     fn handle(&self, request: Request<B>, replier: Replier<B>) -> impl Future<Output = ()> + Send;
 }
 
@@ -124,7 +136,8 @@ impl core::error::Error for ReplyError {}
 /// ```
 #[derive(Debug)]
 pub struct Replier<B = Standard> {
-    token: Option<Token>,
+    /// `None` once the last reply is out.
+    request: Option<TokenKey>,
     commands: mpsc::UnboundedSender<Command<B>>,
 }
 
@@ -133,19 +146,23 @@ impl<B> Replier<B> {
     /// size of a part that did not fit: an error was sent in its place, and the command is
     /// answered.
     ///
+    /// If the future is dropped before it is done, the reply is sent all the same, and the replier
+    /// can be used on.
+    ///
     /// # Errors
-    /// [`ReplyError`]; nothing was sent then.
+    /// [`ReplyError`]; nothing was sent then. Unless it is [`AnswerError::Gone`] or
+    /// [`ReplyError::Closed`], the command is still to be answered.
     pub async fn notify(
         &mut self,
         text: impl Into<String>,
     ) -> Result<Option<TooLarge>, ReplyError> {
-        let token = self.token.take().ok_or(ReplyError::Answer(AnswerError::Gone))?;
+        let request = self.request.ok_or(ReplyError::Answer(AnswerError::Gone))?;
         let (done, is_done) = oneshot::channel();
-        let command = Command::Notify { token, text: text.into(), done };
+        let command = Command::Notify { request, text: text.into(), done };
         self.commands.send(command).map_err(|_| ReplyError::Closed)?;
-        let (token, result) = is_done.await.map_err(|_| ReplyError::Closed)?;
-        if !matches!(result, Ok(Some(_)) | Err(NotifyError::Answer(AnswerError::Gone))) {
-            self.token = Some(token);
+        let result = is_done.await.map_err(|_| ReplyError::Closed)?;
+        if matches!(result, Ok(Some(_)) | Err(NotifyError::Answer(AnswerError::Gone))) {
+            self.request = None;
         }
         result.map_err(|error| match error {
             NotifyError::Answer(error) => ReplyError::Answer(error),
@@ -154,6 +171,7 @@ impl<B> Replier<B> {
     }
 
     /// Sends the last reply. `Ok` with its size if it did not fit: an error was sent in its place.
+    /// If the future is dropped before it is done, the reply is sent all the same.
     ///
     /// # Errors
     /// [`ReplyError`]; the caller gets the binding's internal error then, unless the command has
@@ -162,17 +180,11 @@ impl<B> Replier<B> {
         mut self,
         text: impl Into<String>,
     ) -> Result<Option<TooLarge>, ReplyError> {
-        let token = self.token.take().ok_or(ReplyError::Answer(AnswerError::Gone))?;
+        let request = self.request.take().ok_or(ReplyError::Answer(AnswerError::Gone))?;
         let (done, is_done) = oneshot::channel();
-        let command = Command::Respond { token, text: text.into(), done };
+        let command = Command::Respond { request, text: text.into(), done };
         self.commands.send(command).map_err(|_| ReplyError::Closed)?;
-        match is_done.await.map_err(|_| ReplyError::Closed)? {
-            Ok(replaced) => Ok(replaced),
-            Err(RespondError { token, cause, .. }) => {
-                self.token = Some(token);
-                Err(ReplyError::Answer(cause))
-            }
-        }
+        is_done.await.map_err(|_| ReplyError::Closed)?.map_err(ReplyError::Answer)
     }
 
     /// Answers with the binding's error.
@@ -181,9 +193,9 @@ impl<B> Replier<B> {
     }
 
     fn fail_with(&mut self, failure: Failure<'static>) {
-        if let Some(token) = self.token.take() {
+        if let Some(request) = self.request.take() {
             // Nobody is there to answer any more if the bot has ended.
-            let _ = self.commands.send(Command::Fail { token, failure });
+            let _ = self.commands.send(Command::Fail { request, failure });
         }
     }
 }
@@ -196,7 +208,9 @@ impl<B> Drop for Replier<B> {
 
 /// Answers the commands that a profile receives.
 ///
-/// See [`Client`](crate::client::Client) for an example.
+/// When it is dropped, it ends as [`shutdown`](Self::shutdown) ends it, unwatched.
+///
+/// See [`Client`] for an example.
 #[derive(Debug)]
 pub struct Bot<B = Standard> {
     commands: mpsc::UnboundedSender<Command<B>>,
@@ -204,13 +218,18 @@ pub struct Bot<B = Standard> {
 }
 
 impl<B: Binding + Send + 'static> Bot<B> {
-    /// Starts the task that speaks for a profile and declares these protocols. When the handle is
-    /// dropped it answers what is open and ends.
+    /// Starts the task that speaks for a profile and declares these protocols.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime; the runtime needs its timer (`enable_time`).
     pub fn start(profile: Profile, declared: Vec<Declared<B>>, handler: impl Handler<B>) -> Self {
         Self::with_config(profile, declared, SessionConfig::default(), handler)
     }
 
     /// The same with limits of its own.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
     pub fn with_config(
         profile: Profile,
         declared: Vec<Declared<B>>,
@@ -220,33 +239,37 @@ impl<B: Binding + Send + 'static> Bot<B> {
         let (commands, receiver) = mpsc::unbounded_channel();
         let session = Session::new(config, declared);
         let handler = Arc::new(handler);
-        // Weak, so that the bot ends when its handle and every replier are gone.
+        // Weak: the task does not keep itself alive.
         let for_repliers = commands.downgrade();
-        let on_request = Box::new(move |request: agentwire_core::chat::session::Request<B>| {
-            let Some(commands) = for_repliers.upgrade() else { return Err(request.token) };
-            let replier = Replier { token: Some(request.token), commands };
-            let request = Request {
-                binding: request.binding,
-                text: request.text,
-                id: request.id,
-                chat: request.chat,
-                sender: request.sender,
-                item: request.item,
-                room: request.room,
-            };
+        let on_request = Box::new(move |request, key| {
+            let replier = Replier { request: Some(key), commands: for_repliers.upgrade()? };
             let handler = Arc::clone(&handler);
             // A panic ends this task alone; it drops the replier, which answers.
-            tokio::spawn(async move { handler.handle(request, replier).await });
-            Ok(())
+            let task = tokio::spawn(async move { handler.handle(request, replier).await });
+            Some(task.abort_handle())
         });
         let task = tokio::spawn(Agent::new(profile, session, receiver, Some(on_request)).run());
         Self { commands, task }
     }
 
-    /// Takes no new commands, waits until what is open has been answered, and ends.
-    pub async fn shutdown(self) {
+    /// Calls others for the same profile. The client's calls end with the bot, with
+    /// [`ClientError::Closed`](crate::client::ClientError::Closed).
+    pub fn client(&self) -> Client<B> {
+        Client::of(self.commands.clone())
+    }
+
+    /// Answers new commands with the binding's internal error, waits until what is open has been
+    /// answered, at the latest when its limits pass, and ends.
+    pub async fn shutdown(mut self) {
         let _ = self.commands.send(Command::Stop);
         // An error would be a panic of the task, which has ended then too.
-        let _ = self.task.await;
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl<B> Drop for Bot<B> {
+    fn drop(&mut self) {
+        // Repliers and clients hold the queue open: its end is no sign. An error: it has ended.
+        let _ = self.commands.send(Command::Stop);
     }
 }

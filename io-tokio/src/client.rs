@@ -1,95 +1,17 @@
 //! Calling: [`Client`].
 
 use core::fmt;
-use core::time::Duration;
 
 use agentwire_core::binding::{Binding, Standard};
-use agentwire_core::chat::caller::{CallError, CallId, TimedOut, To, Wait};
+use agentwire_core::chat::caller::{CallError, CallId, TimedOut};
 use agentwire_core::chat::session::{Reply, Session, SessionConfig};
-use agentwire_core::chat::{ContactId, GroupId, GroupMemberId, MemberId};
 use agentwire_core::loopback::SendError;
 use tokio::sync::{mpsc, oneshot};
 
+pub use agentwire_core::chat::{CallOptions, Target};
+
 use crate::agent::{Agent, Command, Delivery, REPLIES};
 use crate::network::Profile;
-
-/// Who is called: [`To`] without borrows.
-///
-/// ```
-/// use agentwire_core::chat::ContactId;
-/// use agentwire_tokio::client::Target;
-/// let target = Target::from(ContactId(4));
-/// assert_eq!(target, Target::Contact(ContactId(4)));
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[allow(clippy::exhaustive_enums)]
-pub enum Target {
-    /// The contact of a direct chat.
-    Contact(ContactId),
-    /// One member of a group, who is mentioned.
-    Member {
-        /// The group.
-        group: GroupId,
-        /// Whose replies are accepted.
-        member: MemberId,
-        /// The member in the profile's own database.
-        group_member: GroupMemberId,
-        /// The name to write after the `@`.
-        name: String,
-    },
-    /// Every member of a group that serves the protocol.
-    Everyone(GroupId),
-}
-
-impl Target {
-    pub(crate) fn as_to(&self) -> To<'_> {
-        match self {
-            Self::Contact(contact) => To::Contact(*contact),
-            Self::Member { group, member, group_member, name } => {
-                To::Member { group: *group, member: *member, group_member: *group_member, name }
-            }
-            Self::Everyone(group) => To::Everyone(*group),
-        }
-    }
-}
-
-impl From<ContactId> for Target {
-    fn from(contact: ContactId) -> Self {
-        Self::Contact(contact)
-    }
-}
-
-/// How a call waits.
-///
-/// ```
-/// use agentwire_tokio::client::CallOptions;
-/// let options = CallOptions::default().answers(2);
-/// assert_eq!(options.answers, Some(2));
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct CallOptions {
-    /// How long; the session's limits if it does not say.
-    pub wait: Option<Wait>,
-    /// In a broadcast, after how many last replies the call ends.
-    pub answers: Option<u32>,
-}
-
-impl CallOptions {
-    /// With these limits.
-    #[must_use]
-    pub const fn wait(mut self, overall: Duration, idle: Duration) -> Self {
-        self.wait = Some(Wait::new(overall, idle));
-        self
-    }
-
-    /// Ending after this many answers.
-    #[must_use]
-    pub const fn answers(mut self, answers: u32) -> Self {
-        self.answers = Some(answers);
-        self
-    }
-}
 
 /// Why a call was not made, or how it ended without a last reply.
 ///
@@ -132,7 +54,8 @@ impl fmt::Display for ClientError {
 
 impl core::error::Error for ClientError {}
 
-/// Calls agents and bots for one profile.
+/// Calls agents and bots for one profile. A profile that also answers calls through
+/// [`Bot::client`](crate::bot::Bot::client).
 ///
 /// ```
 /// use agentwire_core::binding::Standard;
@@ -173,12 +96,19 @@ impl<B> Clone for Client<B> {
 }
 
 impl<B: Binding + Send + 'static> Client<B> {
-    /// Starts the task that speaks for a profile. It ends when every handle of it is gone.
+    /// Starts the task that speaks for a profile. It ends when every handle of it is gone: the
+    /// clones of this one and the [`Replies`] of its calls.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime; the runtime needs its timer (`enable_time`).
     pub fn start(profile: Profile) -> Self {
         Self::with_config(profile, SessionConfig::default())
     }
 
     /// The same with limits of its own.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
     pub fn with_config(profile: Profile, config: SessionConfig) -> Self {
         let (commands, receiver) = mpsc::unbounded_channel();
         let session = Session::new(config, Vec::new());
@@ -186,7 +116,13 @@ impl<B: Binding + Send + 'static> Client<B> {
         Self { commands }
     }
 
+    pub(crate) const fn of(commands: mpsc::UnboundedSender<Command<B>>) -> Self {
+        Self { commands }
+    }
+
     /// Calls somebody. The replies come through what is returned; dropping that stops waiting.
+    /// If this future is dropped before it is done, nobody waits for the call, but its command
+    /// may have been sent.
     ///
     /// # Errors
     /// [`ClientError::Call`] when the call is not made, [`ClientError::Closed`].
@@ -197,23 +133,27 @@ impl<B: Binding + Send + 'static> Client<B> {
         request: impl Into<String>,
         options: CallOptions,
     ) -> Result<Replies<B>, ClientError> {
-        let (replies, receiver) = mpsc::channel(REPLIES);
+        let (deliveries, receiver) = mpsc::channel(REPLIES);
         let (made, is_made) = oneshot::channel();
         let (target, request) = (target.into(), request.into());
-        let command = Command::Call { binding, target, request, options, replies, made };
-        self.commands.send(command).map_err(|_| ClientError::Closed)?;
-        let call = is_made.await.map_err(|_| ClientError::Closed)?.map_err(ClientError::Call)?;
+        // It travels to the task and back: whoever drops it from then on cancels the call.
         let commands = self.commands.clone();
-        Ok(Replies { call, receiver, commands, is_over: false })
+        let replies = Replies { call: None, receiver, commands, is_over: false };
+        let command =
+            Command::Call { binding, target, request, options, deliveries, replies, made };
+        self.commands.send(command).map_err(|_| ClientError::Closed)?;
+        is_made.await.map_err(|_| ClientError::Closed)?.map_err(ClientError::Call)
     }
 }
 
 /// The replies to one call, in the order of their arrival, each with its sender.
 ///
-/// Dropping it stops waiting for more. See [`Client`] for an example.
+/// At most 256 of them wait to be taken ([`ClientError::Lagged`]). Dropping it stops waiting for
+/// more, and frees the call's place. See [`Client`] for an example.
 #[derive(Debug)]
 pub struct Replies<B = Standard> {
-    call: CallId,
+    /// `None` until it is made.
+    pub(crate) call: Option<CallId>,
     receiver: mpsc::Receiver<Delivery>,
     commands: mpsc::UnboundedSender<Command<B>>,
     is_over: bool,
@@ -221,7 +161,8 @@ pub struct Replies<B = Standard> {
 
 impl<B> Replies<B> {
     /// The next reply. `None` once the call has ended; an error, after which there is nothing
-    /// more, if it ended otherwise than with its last reply.
+    /// more, if it ended otherwise than with its last reply. No reply is lost if the future is
+    /// dropped before it is done.
     pub async fn next(&mut self) -> Option<Result<Reply, ClientError>> {
         if self.is_over {
             return None;
@@ -236,7 +177,8 @@ impl<B> Replies<B> {
                 Some(Err(match end {
                     Some(Delivery::TimedOut(end)) => ClientError::TimedOut(end),
                     Some(Delivery::NotSent(error)) => ClientError::NotSent(error),
-                    // The queue was full, or the task is gone.
+                    // The queue was full, or the task is gone: that takes no more commands before
+                    // it drops its side of this.
                     _ if self.commands.is_closed() => ClientError::Closed,
                     _ => ClientError::Lagged,
                 }))
@@ -261,9 +203,9 @@ impl<B> Replies<B> {
 
 impl<B> Drop for Replies<B> {
     fn drop(&mut self) {
-        if !self.is_over {
+        if let Some(call) = self.call.filter(|_| !self.is_over) {
             // The task is gone, or it stops waiting.
-            let _ = self.commands.send(Command::Cancel(self.call));
+            let _ = self.commands.send(Command::Cancel(call));
         }
     }
 }

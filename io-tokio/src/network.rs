@@ -32,7 +32,9 @@ struct Shared {
     epoch: tokio::time::Instant,
 }
 
-/// A profile of a [`Network`]. Whoever speaks for it takes it.
+/// A profile of a [`Network`]. One speaks for it, a [`Client`](crate::client::Client) or a
+/// [`Bot`](crate::bot::Bot), and takes it: two would take each other's messages. Its
+/// [`id`](Self::id) is enough for everything else.
 ///
 /// ```
 /// use agentwire_tokio::network::Network;
@@ -40,7 +42,6 @@ struct Shared {
 /// let ann = network.add_profile("ann").unwrap();
 /// assert_eq!(ann.name(), "ann");
 /// ```
-#[derive(Clone)]
 pub struct Profile {
     network: Network,
     id: ProfileId,
@@ -104,14 +105,16 @@ impl Network {
         self.with(|net| net.connect(a.id, b.id))
     }
 
-    /// Does anything else with the loopback: groups, faults, messages by hand.
+    /// Does anything else with the loopback: groups, faults, messages by hand. The network is
+    /// locked meanwhile: `change` must not use it in any other way, and should be short.
     pub fn with<R>(&self, change: impl FnOnce(&mut Loopback) -> R) -> R {
         let result = change(&mut self.lock());
         self.wake();
         result
     }
 
-    /// All that profiles send from now on.
+    /// All that profiles send from now on, in its order. What is not taken is kept, without a
+    /// bound; drop the receiver to see no more.
     pub fn observe(&self) -> mpsc::UnboundedReceiver<Observed> {
         let (sender, receiver) = mpsc::unbounded_channel();
         self.observers().push(sender);
@@ -150,13 +153,15 @@ impl Network {
     pub(crate) fn tell(
         &self,
         profile: &Profile,
-        message: impl FnOnce() -> Result<SentMessage, SendError>,
+        at: Instant,
+        message: Result<&SentMessage, &SendError>,
     ) {
         let mut observers = self.observers();
         if observers.is_empty() {
             return;
         }
-        let seen = Observed { at: self.now(), profile: profile.name.clone(), message: message() };
+        let message = message.cloned().map_err(Clone::clone);
+        let seen = Observed { at, profile: profile.name.clone(), message };
         observers.retain(|observer| observer.send(seen.clone()).is_ok());
     }
 }

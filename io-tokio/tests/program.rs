@@ -27,7 +27,7 @@ fn text(bytes: &[u8]) -> &str {
     core::str::from_utf8(bytes).expect("UTF-8")
 }
 
-/// A `--mcp` command of one shell script. It has no `'`.
+/// A `--mcp` command of one shell script.
 fn server(script: &str) -> String {
     format!("sh -c \"{}\"", script.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -142,10 +142,30 @@ fn a_server_that_cannot_start_is_code_10() {
     assert!(said.contains("exit status: 4") && said.ends_with("sh: no disk\n"), "{said}");
 }
 
-/// What a hostile server has to say about its tools.
+/// A server that answers each request: with these tools, and with this result of each call.
+fn serving(tools: &str, result: &str) -> String {
+    let discovery = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}"#;
+    let script = format!(
+        r#"n=0; while read -r l; do n=$((n+1)); case "$l" in
+        *server/discover*) r='{discovery}';;
+        *tools/list*) r='{{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{tools}]}}';;
+        *) {result};;
+        esac; printf '%s\n' "{{\"jsonrpc\":\"2.0\",\"id\":$n,\"result\":$r}}"; done"#
+    );
+    server(&script)
+}
+
+/// The result of a call, as a line of the script above.
+fn says(text: &str) -> String {
+    format!(r#"r='{{"resultType":"complete","content":[{{"type":"text","text":"{text}"}}]}}'"#)
+}
+
+/// A server that means no good.
 fn hostile() -> String {
-    let tools = r#"{"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"\u001b]0;owned\u0007tool","description":"\u009b2J \u202eright \u001b[31mred\r\u0000 and words and words and words and words and words and words","inputSchema":{"type":"object"}}]}}"#;
-    server(&format!("{HELLO}; read l; printf %s\\\\n '{tools}'; read l"))
+    let tool = r#"{"name":"\u001b]0;owned\u0007tool","description":"\u001b[31mred","inputSchema":{"type":"object"}}"#;
+    let text =
+        r"\u009b2J \u202eright \u001b[31mred\r\u0000 and words and words and words and words";
+    serving(tool, &says(text))
 }
 
 #[test]
@@ -163,11 +183,15 @@ fn what_a_server_says_does_not_act_on_the_terminal() {
     assert!(!shown.contains(others) && !shown.contains('\u{202e}'), "{shown:?}");
 
     let json = on_terminal(agentwire(&["--json", "demo", "--mcp", &hostile]), 40);
-    let line = json.trim_end();
-    assert!(!line.contains(|char: char| char.is_control() || char == '\u{202e}'), "{line:?}");
-    let value: Value = serde_json::from_str(line).expect("JSON");
-    let name = value["result"]["tools"][0]["name"].as_str().expect("a name");
-    assert_eq!(name, "\u{1b}]0;owned\u{7}tool");
+    let mut listed = None;
+    for line in json.split_terminator("\r\n") {
+        assert!(!line.contains(|char: char| char.is_control() || char == '\u{202e}'), "{line:?}");
+        let value: Value = serde_json::from_str(line).expect("JSON");
+        let text = value["text"].as_str().unwrap_or_default();
+        let reply: Value = serde_json::from_str(text).unwrap_or_default();
+        listed = listed.or(reply["result"]["tools"][0]["name"].as_str().map(str::to_owned));
+    }
+    assert_eq!(listed.as_deref(), Some("\u{1b}]0;owned\u{7}tool"));
 
     let dying = server("printf \\\\033]0\\;owned\\\\007 >&2; exit 1");
     let output = run(&["demo", "--mcp", &dying]);
@@ -196,11 +220,16 @@ fn colour_is_for_terminals_that_want_it() {
 #[test]
 fn lines_fit_the_terminal() {
     let hostile = hostile();
-    let mut command = agentwire(&["demo", "--mcp", &hostile]);
-    command.env("NO_COLOR", "1");
-    let shown = on_terminal(command, 40);
-    let tools: Vec<&str> = shown.lines().skip(1).collect();
-    assert!(tools.len() == 4 && tools.iter().all(|line| line.chars().count() <= 40), "{shown}");
+    for columns in [36, 40, 79, 200] {
+        for args in [&["demo"][..], &["demo", "--mcp", &hostile]] {
+            let mut command = agentwire(args);
+            command.env("NO_COLOR", "1");
+            let shown = on_terminal(command, columns);
+            let wide = shown.lines().find(|line| line.chars().count() > usize::from(columns));
+            assert_eq!(wide, None, "{columns} columns");
+            assert!(shown.contains(" messages, "), "{shown}");
+        }
+    }
 }
 
 #[test]
@@ -233,12 +262,13 @@ fn a_result_that_cannot_be_written_is_a_failure() {
     assert!(text(&output.stderr).starts_with("agentwire: the result could not be written"));
 }
 
-/// Starts a demo whose server never lists its tools; the program, and the process ids that the
+/// Starts a demo whose server never answers a call; the program, and the process ids that the
 /// server wrote down.
 fn stuck(name: &str, script: &str) -> (Child, Vec<i32>) {
     let file = std::env::temp_dir().join(format!("agentwire-{}-{name}", std::process::id()));
     let _ = std::fs::remove_file(&file);
-    let script = format!("{HELLO}; {script} & echo $$ $! > {}; wait; sleep 60", file.display());
+    let script =
+        format!("{HELLO}; read l; {script} & echo $$ $! > {}; wait; sleep 60", file.display());
     let child = agentwire(&["demo", "--mcp", &server(&script)])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -290,7 +320,8 @@ fn a_signal_ends_the_program_and_its_children_cleanly() {
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(output.status.code(), Some(0), "a clean end");
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
-        assert!(output.stdout.is_empty());
+        let shown = text(&output.stdout);
+        assert!(shown.ends_with("/_call mcp server/discover\n"), "the call stands there: {shown}");
         assert!(text(&output.stderr).starts_with("agentwire: ending"));
         all_gone(&pids);
     }
@@ -311,6 +342,153 @@ fn a_second_signal_ends_at_once_and_stubborn_children_too() {
         assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
         all_gone(&pids);
     }
+}
+
+/// What each scene of the demo is called, in order.
+fn scenes(json: &str) -> Vec<String> {
+    let values = json.lines().map(|line| serde_json::from_str::<Value>(line).expect(line));
+    values.filter_map(|value| value["scene"].as_str().map(str::to_owned)).collect()
+}
+
+#[test]
+fn the_demo_is_a_transcript_for_people() {
+    let output = run(&["demo"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    let wide = shown.lines().find(|line| line.chars().count() > 80);
+    assert_eq!(wide, None);
+    let mut rest = shown;
+    for part in [
+        "\nAn agent asks a bot for its tools, in a direct chat\n",
+        "agent ─▶ acme ",
+        "/_call mcp tools/call availability {\"item\":\"anvil\"}\n",
+        "acme: 12 anvils are in stock.\n",
+        "\nA tool that reports progress\n",
+        "notifications/progress 3 of 3\n",
+        "\nOne bot in a group, mentioned\n",
+        "/_call @acme mcp tools/call availability",
+        "acme ↩  #market",
+        "\nEveryone in a group\n",
+        "\nA task that streams\n",
+        "task t-8 submitted\n",
+        "artifact of task t-8\n",
+        "status of task t-8 completed\n",
+        "\nA reply that does not fit\n",
+        "bolt ↩  agent",
+        "error -32603: the answer does not fit into one message\n",
+        "\"size\":21829",
+        " messages, ",
+    ] {
+        let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} is not in\n{rest}"));
+        rest = &rest[at + part.len() - 1..];
+    }
+    // Everyone answers in no order.
+    assert_eq!(shown.matches("acme: 12 anvils are in stock.\n").count(), 3);
+    assert_eq!(shown.matches("bolt: 3 anvils are in stock.\n").count(), 1);
+}
+
+#[test]
+fn the_demo_is_json_for_programs() {
+    let output = run(&["demo", "--json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let shown = text(&output.stdout);
+    assert_eq!(scenes(shown).len(), 6);
+    let (mut messages, mut bytes) = (0, 0);
+    let mut sum = Value::Null;
+    for line in shown.lines() {
+        let value: Value = serde_json::from_str(line).expect("JSON");
+        assert!(value.get("remark").is_none(), "{line}");
+        if value.get("messages").is_some() {
+            sum = value;
+        } else if value.get("scene").is_none() {
+            let size = value["bytes"].as_u64().expect("a size");
+            let len = value["text"].as_str().expect("a text").len() as u64;
+            assert!(size > len && size <= 15_602, "{line}");
+            assert_eq!(value["limit"], 15_602);
+            assert_ne!(value["to"], "?");
+            (messages, bytes) = (messages + 1, bytes + size);
+        }
+    }
+    assert_eq!(sum, serde_json::json!({"messages": messages, "bytes": bytes}));
+    assert!(messages > 20, "{messages}");
+}
+
+#[test]
+fn the_tools_of_a_server_are_called_but_not_those_that_change_something() {
+    let tool = |name: &str, annotations: &str| {
+        format!(
+            r#"{{"name":"{name}","annotations":{{{annotations}}},"inputSchema":{{"type":"object","properties":{{"city":{{"type":"string"}}}},"required":["city"]}}}}"#
+        )
+    };
+    let tools = [
+        tool("wipe", r#""destructiveHint":true"#),
+        tool("look", r#""readOnlyHint":true"#),
+        tool("write", r#""readOnlyHint":false,"destructiveHint":false"#),
+        tool("ask", ""),
+        tool("peek", r#""readOnlyHint":true,"destructiveHint":true"#),
+        tool("stare", r#""readOnlyHint":true"#),
+    ];
+    let spread = r#"{\n  \"sky\": \"blue and white\"\n}"#;
+    let output = run(&["demo", "--mcp", &serving(&tools.join(","), &says(spread))]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    for called in ["look", "ask", "peek"] {
+        let line = format!("/_call mcp tools/call {called} {{\"city\":\"hello\"}}\n");
+        assert!(shown.contains(&line), "{called}: {shown}");
+    }
+    for left in ["wipe", "write", "stare"] {
+        assert!(!shown.contains(&format!("tools/call {left}")), "{shown}");
+    }
+    assert!(shown.contains("{\"sky\":\"blue and white\"}\n"), "{shown}");
+    let remark = "Tools not called here: 1 more, and 2 that may change something.\n";
+    assert!(shown.contains(remark), "{shown}");
+}
+
+#[test]
+fn a_server_without_tools_is_told_apart() {
+    let output = run(&["demo", "--mcp", &serving("", &says(""))]);
+    assert_eq!(output.status.code(), Some(0));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("The server lists no tools: none is called.\n"), "{shown}");
+}
+
+#[test]
+fn a_server_that_dies_in_a_call_ends_the_demo_with_its_last_words() {
+    let tool = r#"{"name":"look","inputSchema":{"type":"object"}}"#;
+    let dying = serving(tool, "echo out of ink >&2; exit 9");
+    let output = run(&["demo", "--mcp", &dying]);
+    assert_eq!(output.status.code(), Some(7));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("/_call mcp tools/call look"), "{shown}");
+    assert!(shown.contains("error -32603: the server ended (exit status: 9)"), "{shown}");
+    assert!(!shown.contains("One bot in a group"), "{shown}");
+    let said = text(&output.stderr);
+    assert!(said.starts_with("agentwire: the server ended (exit status: 9)"), "{said}");
+    assert!(said.ends_with(": out of ink\n"), "{said}");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_ends_the_demo_quietly() {
+    use std::io::{BufRead, BufReader};
+    let mut child = agentwire(&["demo"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let mut line = String::new();
+    let mut reader = BufReader::with_capacity(1, child.stdout.take().expect("a pipe"));
+    while line.trim().is_empty() {
+        line.clear();
+        reader.read_line(&mut line).expect("a line");
+    }
+    assert!(line.starts_with("An agent asks a bot"), "{line}");
+    drop(reader);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
 }
 
 /// Runs with this on standard input.

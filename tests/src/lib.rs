@@ -1,3 +1,10 @@
 //! Black-box tests of the agentwire crates: what the tests in `tests/` and the programs share.
 
+pub mod peers;
 pub mod vectors;
+pub mod world;
+
+/// The README's Rust, held to what the crates are.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

@@ -1,26 +1,14 @@
 //! A published MCP server, PyPI `mcp-server-time`, behind `StdioServer`.
 
 use core::time::Duration;
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use agentwire_tests::peers::program;
 use agentwire_tokio::stdio::{BackendError, Options, Reply, ServerCommand, StdioServer};
 use serde_json::{Value, json};
 
-/// The server, where the peers are installed.
-fn program() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace's root");
-    let peers = std::env::var_os("AGENTWIRE_PEERS")
-        .map_or_else(|| root.join("target/peers"), |peers| root.join(peers));
-    ["venv/bin", "bin"]
-        .map(|folder| peers.join(folder).join("mcp-server-time"))
-        .into_iter()
-        .find(|program| program.is_file())
-        .unwrap_or_else(|| panic!("no mcp-server-time in {}", peers.display()))
-}
-
 async fn start() -> StdioServer {
-    let command = ServerCommand::new(program()).args(["--local-timezone", "UTC"]);
+    let command = ServerCommand::new(program("mcp-server-time")).args(["--local-timezone", "UTC"]);
     StdioServer::spawn(command, Options::default()).await.expect("it speaks 2026-07-28")
 }
 

@@ -30,6 +30,8 @@ pub mod responder;
 #[cfg(feature = "alloc")]
 pub mod session;
 pub mod size;
+#[cfg(feature = "alloc")]
+mod target;
 mod transmit;
 
 #[cfg(feature = "alloc")]
@@ -43,4 +45,6 @@ pub use item::{Item, Me, Quoted};
 #[cfg(feature = "loopback")]
 pub(crate) use punctuation::is_punctuation;
 pub use size::Mention;
+#[cfg(feature = "alloc")]
+pub use target::{CallOptions, Target};
 pub use transmit::Transmit;

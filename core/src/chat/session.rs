@@ -17,8 +17,9 @@
 //! Replies that arrive before the chat core has named the command's own id are kept, at most
 //! [`SessionConfig::max_early`] of them, and taken up as soon as it has.
 //!
-//! A full queue refuses further inputs with [`SessionError::QueueFull`] and changes nothing: a
-//! driver takes outputs first, and so hands the pressure back to where the inputs come from.
+//! A full queue refuses further items with [`SessionError::QueueFull`] and changes nothing: a
+//! driver takes outputs first, and so hands the pressure back to where the items come from. What
+//! the chat core says of a message that the session itself sent is always taken.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -37,7 +38,7 @@ use super::responder::{
 };
 use super::size::{EncodedSize, ReplyBudget, TooLarge};
 use super::{Chat, GroupMemberId, Growable, Item, ItemId, Quoted, Sender, Transmit};
-use crate::binding::{Binding, Class, End, Failure, Foreign};
+use crate::binding::{Binding, Class, End, Failure, Foreign, ProtocolName};
 use crate::json::BufferTooSmall;
 use crate::time::Instant;
 
@@ -544,6 +545,7 @@ pub struct Session<B> {
     retry: usize,
     max_queued: usize,
     max_early: usize,
+    is_stopping: bool,
     /// Where the machines write errors.
     scratch: Vec<u8>,
     now: Instant,
@@ -561,6 +563,7 @@ impl<B: Binding> Session<B> {
             retry: 0,
             max_queued: config.max_queued,
             max_early: config.max_early,
+            is_stopping: false,
             scratch: vec![0; FAILURE_BUFFER],
             now: Instant::ZERO,
         }
@@ -571,10 +574,14 @@ impl<B: Binding> Session<B> {
     /// # Errors
     /// [`SessionError`]; nothing has changed then.
     pub fn handle_input(&mut self, now: Instant, input: Input<'_>) -> Result<(), SessionError> {
-        self.room()?;
         self.now = self.now.max(now);
         match input {
-            Input::Item(item) => self.item(item),
+            Input::Item(item) => {
+                self.room()?;
+                self.item(item)
+            }
+            // These belong to a message that has left the queue, and are never refused for want
+            // of room in it.
             Input::Sent { call, item, shared_msg_id } => {
                 self.caller
                     .handle_sent(self.now, call, item, shared_msg_id)
@@ -622,8 +629,7 @@ impl<B: Binding> Session<B> {
             if let Some(output) = self.expire() {
                 return output;
             }
-            let timeouts = [self.caller.poll_timeout(), self.responder.poll_timeout()];
-            return Output::Timeout(timeouts.into_iter().flatten().min());
+            return Output::Timeout(self.poll_timeout());
         }
     }
 
@@ -756,6 +762,13 @@ impl<B: Binding> Session<B> {
         self.responder.budget(token)
     }
 
+    /// When the first limit of an open call or command passes: the time that
+    /// [`Output::Timeout`] gives.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let timeouts = [self.caller.poll_timeout(), self.responder.poll_timeout()];
+        timeouts.into_iter().flatten().min()
+    }
+
     /// How many calls are open.
     pub fn open_calls(&self) -> usize {
         self.caller.open()
@@ -766,10 +779,24 @@ impl<B: Binding> Session<B> {
         self.responder.open()
     }
 
+    /// Takes no new commands: they are answered with [`Failure::Stopping`]. Open ones can still be
+    /// answered; once [`open_requests`](Self::open_requests) is zero nobody is waiting.
+    pub fn stop(&mut self) {
+        self.is_stopping = true;
+    }
+
     /// Adds a protocol, or states other versions of one that is declared.
     pub fn declare(&mut self, declared: Declared<B>) {
         self.declared.retain(|known| known.binding.name() != declared.binding.name());
         self.declared.push(declared);
+    }
+
+    /// Takes a protocol back: further commands for it meet silence, open ones can still be
+    /// answered. `false` if it is not declared.
+    pub fn retract(&mut self, protocol: ProtocolName<'_>) -> bool {
+        let before = self.declared.len();
+        self.declared.retain(|known| known.binding.name() != protocol);
+        self.declared.len() < before
     }
 
     /// One item: a reply, or a command.
@@ -825,6 +852,14 @@ impl<B: Binding> Session<B> {
         loop {
             let out = &mut self.scratch;
             match self.responder.handle_command(self.now, item, &services, out) {
+                Ok(Received::Request(request)) if self.is_stopping => {
+                    let (sender, reason) = (item.sender, Failure::Stopping.reason());
+                    // The command was just accepted, so its token is good and an error fits.
+                    if self.fail(self.now, request.token, &Failure::Stopping).is_ok() {
+                        let event = Event::Refused { chat, sender, item: id, reason };
+                        self.outputs.push_back(Output::Event(event));
+                    }
+                }
                 Ok(Received::Request(request)) => {
                     let request = Request {
                         token: request.token,
@@ -933,3 +968,6 @@ impl core::error::Error for NotifyError {}
 fn grow(buffer: &mut Vec<u8>, error: BufferTooSmall) {
     buffer.resize(error.needed.max(buffer.len().saturating_add(1)), 0);
 }
+
+#[cfg(test)]
+mod tests;

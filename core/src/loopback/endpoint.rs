@@ -231,3 +231,6 @@ fn hand_in<B: Binding>(
     }
     session.handle_input(now, Input::Item(&item))
 }
+
+#[cfg(test)]
+mod tests;

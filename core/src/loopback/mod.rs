@@ -180,6 +180,9 @@ impl Loopback {
     /// Moves time on to `now`: delivers what is due, and lets items disappear. Time never runs
     /// backwards; a call too many does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
+        if now <= self.now && self.poll_timeout().is_none_or(|due| due > self.now) {
+            return;
+        }
         self.now = self.now.max(now);
         for index in 0..self.profiles.len() {
             let profile = ProfileId(index);

@@ -80,9 +80,9 @@ pub(crate) enum Action {
     Inspect(InspectArgs),
 }
 
-/// Explain what standard input holds; a line feed at its end does not count.
+/// Explain a chat message or a `/_call` command, read from standard input.
 ///
-/// Exit code 6 if it would be refused.
+/// A line feed at its end does not count. Exit code 6 if it would be refused.
 #[derive(Debug, Arguments)]
 pub(crate) struct InspectArgs {
     #[command(subcommand)]
@@ -136,8 +136,9 @@ pub(crate) struct CommandArgs {
 /// Show agents at work: an embedded loopback, two bots, and an agent that calls them.
 #[derive(Debug, Arguments)]
 pub(crate) struct DemoArgs {
-    /// Put this stdio MCP server behind the bot and call its tools: a program and its arguments,
-    /// quoted as in a shell. Revision 2026-07-28 or later.
+    /// Put this stdio MCP server behind a bot: a program and its arguments, quoted as in a shell.
+    /// Up to three of its tools are called for real, with made-up arguments; those that say that
+    /// they change something are not. It has to speak revision 2026-07-28 or later.
     #[arg(long, value_name = "COMMAND", value_parser = words)]
     pub(crate) mcp: Option<Words>,
 }

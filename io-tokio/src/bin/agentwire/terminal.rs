@@ -145,9 +145,13 @@ pub(crate) fn truncate(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Escaped text in lines of at most this many columns, broken between words where it can be.
+/// Escaped text in lines of at most this many columns, broken between words where it can be: at a
+/// hyphen only where nothing else is left, for many stand in dates, names and numbers.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<Cow<'_, str>> {
-    textwrap::wrap(text, columns.max(1))
+    let options = textwrap::Options::new(columns.max(1))
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::wrap(text, options)
 }
 
 #[cfg(test)]
@@ -218,6 +222,7 @@ mod tests {
         assert!(lines.iter().all(|line| width(line) <= 40));
         assert!(lines.len() >= 9);
         assert_eq!(wrap("one two", 5), ["one", "two"]);
+        assert_eq!(wrap("on 2026-11-30 at", 12), ["on", "2026-11-30", "at"]);
     }
 
     #[test]

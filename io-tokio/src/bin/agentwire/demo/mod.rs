@@ -4,15 +4,18 @@ mod arguments;
 mod shop;
 mod transcript;
 
+use std::sync::{Arc, Weak};
+
+use agentwire_core::a2a;
 use agentwire_core::binding::{End, Standard};
-use agentwire_core::chat::Chat;
 use agentwire_core::chat::session::{Declared, Reply, ReplyKind};
+use agentwire_core::chat::{Chat, ContactId};
+use agentwire_core::loopback::{self, ProfileId};
 use agentwire_core::mcp::{META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, REVISION};
-use agentwire_core::{a2a, loopback};
 use agentwire_tokio::bot::Bot;
 use agentwire_tokio::client::{CallOptions, Client, ClientError, Target};
-use agentwire_tokio::network::{Network, Profile};
-use agentwire_tokio::stdio::{Options, ServerCommand, StdioServer};
+use agentwire_tokio::network::Network;
+use agentwire_tokio::stdio::{BackendError, Options, ServerCommand, StdioServer};
 use serde_json::{Value, json};
 use shop::Shop;
 use transcript::Transcript;
@@ -31,7 +34,7 @@ pub(crate) async fn run(
     output: &mut Output,
     mut shutdown: Shutdown,
 ) -> Result<(), Failure> {
-    let backend = match &args.mcp {
+    let server = match &args.mcp {
         None => None,
         Some(Words { program, args }) => {
             let command = ServerCommand::new(program).args(args);
@@ -40,27 +43,38 @@ pub(crate) async fn run(
                 () = shutdown.requested() => return Ok(()),
                 server = StdioServer::spawn(command, Options::default()) => server?,
             };
-            Some(server)
+            Some(Arc::new(server))
         }
     };
-    let demo = Demo::start(backend)?;
-    tokio::select! {
+    // Nobody holds the server but for a moment, so that it can be closed here whatever happens.
+    let demo = Demo::start(server.as_ref().map(Arc::downgrade))?;
+    let shown = tokio::select! {
         biased;
         () = shutdown.requested() => Ok(()),
         shown = demo.play(output) => shown,
+    };
+    if let Some(server) = server.and_then(Arc::into_inner) {
+        server.close().await;
     }
+    shown
 }
+
+/// The agent who calls, and the two bots.
+const PROFILES: [&str; 3] = ["agent", "acme", "bolt"];
 
 struct Demo {
     network: Network,
     client: Client,
     acme: Bot,
     bolt: Bot,
-    has_backend: bool,
-    agent: Profile,
-    direct: (agentwire_core::chat::ContactId, agentwire_core::chat::ContactId),
+    /// The server behind acme.
+    server: Option<Weak<StdioServer>>,
+    /// Of the profiles above.
+    ids: [ProfileId; 3],
+    /// The contacts of the agent and a bot, each as it has the other.
+    to_acme: (ContactId, ContactId),
+    to_bolt: (ContactId, ContactId),
     group: loopback::GroupRef,
-    bots: [Profile; 2],
 }
 
 /// The profiles are made here, with names that are allowed.
@@ -69,11 +83,14 @@ fn set_up(error: loopback::SetupError) -> Failure {
 }
 
 impl Demo {
-    fn start(backend: Option<StdioServer>) -> Result<Self, Failure> {
+    fn start(server: Option<Weak<StdioServer>>) -> Result<Self, Failure> {
         let network = Network::new(1);
         let add = |name| network.add_profile(name).map_err(set_up);
-        let (agent, acme, bolt) = (add("agent")?, add("acme")?, add("bolt")?);
-        let direct = network.connect(&agent, &acme).map_err(set_up)?;
+        let [agent, acme, bolt] = PROFILES;
+        let (agent, acme, bolt) = (add(agent)?, add(acme)?, add(bolt)?);
+        let ids = [agent.id(), acme.id(), bolt.id()];
+        let to_acme = network.connect(&agent, &acme).map_err(set_up)?;
+        let to_bolt = network.connect(&agent, &bolt).map_err(set_up)?;
         let group = network
             .with(|net| {
                 let group = net.create_group(agent.id(), "market")?;
@@ -88,26 +105,24 @@ impl Demo {
                 Declared::new(Standard::A2A, [a2a::VERSION]),
             ]
         };
-        let bots = [acme.clone(), bolt.clone()];
-        let has_backend = backend.is_some();
-        let shop = |name, stock, backend| Shop { name, stock, backend };
+        let shop = |name, stock, server| Shop { name, stock, server };
         Ok(Self {
-            client: Client::start(agent.clone()),
-            acme: Bot::start(acme, declared(), shop("acme", 12, backend)),
+            client: Client::start(agent),
+            acme: Bot::start(acme, declared(), shop("acme", 12, server.clone())),
             bolt: Bot::start(bolt, declared(), shop("bolt", 3, None)),
-            has_backend,
+            server,
             network,
-            agent,
-            direct,
+            ids,
+            to_acme,
+            to_bolt,
             group,
-            bots,
         })
     }
 
     async fn play(self, output: &mut Output) -> Result<(), Failure> {
         let mut transcript = Transcript::new(output, self.network.observe());
         self.name_chats(&mut transcript);
-        let acme = Target::Contact(self.direct.0);
+        let acme = Target::Contact(self.to_acme.0);
 
         self.scene(
             &mut transcript,
@@ -117,7 +132,7 @@ impl Demo {
         )?;
         self.mcp(&mut transcript, acme.clone(), "server/discover", json!({})).await?;
         let listed = self.mcp(&mut transcript, acme.clone(), "tools/list", json!({})).await?;
-        if self.has_backend {
+        if self.server.is_some() {
             self.call_tools(&mut transcript, &acme, &listed).await?;
         } else {
             let call = json!({"name": "availability", "arguments": {"item": "anvil"}});
@@ -137,9 +152,10 @@ impl Demo {
             "The group has two bots. The newline after the opening brace makes today's chat core \
              recognise the mention; only acme answers.",
         )?;
-        let market = self.network.with(|net| net.group_id(self.group, self.agent.id()));
-        let member =
-            self.network.with(|net| net.member_of(self.group, self.agent.id(), self.bots[0].id()));
+        let [agent, acme_id, _] = self.ids;
+        let (market, member) = self.network.with(|net| {
+            (net.group_id(self.group, agent), net.member_of(self.group, agent, acme_id))
+        });
         let (Some(market), Some(member)) = (market, member) else {
             return Err(Failure::new(ExitCode::ToolError, "the group is gone"));
         };
@@ -150,7 +166,7 @@ impl Demo {
             name: member.name,
         };
         // A server behind acme has tools that bolt does not have.
-        let (method, params) = if self.has_backend {
+        let (method, params) = if self.server.is_some() {
             ("tools/list", json!({}))
         } else {
             ("tools/call", json!({"name": "availability", "arguments": {"item": "anvil"}}))
@@ -184,11 +200,9 @@ impl Demo {
             "bolt's catalogue takes more than the one message that a chat core sends: the \
              protocol's error stands in its place, with the sizes.",
         )?;
-        let bolt = self.network.connect(&self.agent, &self.bots[1]).map_err(set_up)?;
-        transcript.name("agent", Chat::Direct(bolt.0), "bolt");
-        transcript.name("bolt", Chat::Direct(bolt.1), "agent");
         let call = json!({"name": "catalogue", "arguments": {}});
-        let reply = self.mcp(&mut transcript, Target::Contact(bolt.0), "tools/call", call).await?;
+        let bolt = Target::Contact(self.to_bolt.0);
+        let reply = self.mcp(&mut transcript, bolt, "tools/call", call).await?;
         let too_large =
             ReplyKind::Last(End::Error { code: agentwire_core::jsonrpc::INTERNAL_ERROR });
         if reply.kind != too_large {
@@ -211,17 +225,20 @@ impl Demo {
     }
 
     fn name_chats(&self, transcript: &mut Transcript<'_>) {
-        transcript.name("agent", Chat::Direct(self.direct.0), "acme");
-        transcript.name("acme", Chat::Direct(self.direct.1), "agent");
-        for profile in [&self.agent, &self.bots[0], &self.bots[1]] {
-            let group = self.network.with(|net| net.group_id(self.group, profile.id()));
-            if let Some(group) = group {
-                transcript.name(profile.name(), Chat::Group(group), "#market");
+        let [agent, acme, bolt] = PROFILES;
+        for (bot, contacts) in [(acme, self.to_acme), (bolt, self.to_bolt)] {
+            transcript.name(agent, Chat::Direct(contacts.0), bot);
+            transcript.name(bot, Chat::Direct(contacts.1), agent);
+        }
+        for (name, id) in PROFILES.into_iter().zip(self.ids) {
+            if let Some(group) = self.network.with(|net| net.group_id(self.group, id)) {
+                transcript.name(name, Chat::Group(group), "#market");
             }
         }
     }
 
-    /// Calls tools of the server behind the bot with arguments made from their schemas.
+    /// Calls tools of the server behind the bot with arguments made from their schemas. The tools
+    /// are real: one that says that it changes something is left alone.
     async fn call_tools(
         &self,
         transcript: &mut Transcript<'_>,
@@ -230,12 +247,28 @@ impl Demo {
     ) -> Result<(), Failure> {
         let listed: Value = serde_json::from_str(&listed.text).unwrap_or_default();
         let tools = listed["result"]["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
-        for tool in tools.iter().take(TOOLS) {
+        if tools.is_empty() {
+            return transcript.remark("The server lists no tools: none is called.");
+        }
+        let (harmless, changing): (Vec<_>, Vec<_>) =
+            tools.iter().partition(|tool| is_harmless(&tool["annotations"]));
+        for tool in harmless.iter().take(TOOLS) {
             let arguments = arguments::sample(&tool["inputSchema"]);
             let call = json!({"name": tool["name"], "arguments": arguments});
             self.mcp(transcript, target.clone(), "tools/call", call).await?;
         }
-        Ok(())
+        let left = harmless.len().saturating_sub(TOOLS);
+        let mut kept = Vec::new();
+        if left > 0 {
+            kept.push(format!("{left} more"));
+        }
+        if !changing.is_empty() {
+            kept.push(format!("{} that may change something", changing.len()));
+        }
+        if kept.is_empty() {
+            return Ok(());
+        }
+        transcript.remark(&format!("Tools not called here: {}.", kept.join(", and ")))
     }
 
     async fn mcp(
@@ -286,12 +319,36 @@ impl Demo {
             .await
             .map_err(|error| failed(&error))?;
         let mut last = None;
-        while let Some(reply) = replies.next().await {
-            transcript.show()?;
-            last = Some(reply.map_err(|error| failed(&error))?);
+        loop {
+            // Shown as it happens: a call that waits for a slow tool stands there already.
+            let reply = tokio::select! {
+                biased;
+                shown = transcript.follow() => { shown?; continue }
+                reply = replies.next() => reply,
+            };
+            match reply {
+                Some(Ok(reply)) => last = Some(reply),
+                Some(Err(error)) => return Err(failed(&error)),
+                None => break,
+            }
         }
         transcript.show()?;
+        // A server that has gone answers no call any more: that is the end of its demo.
+        let server = self.server.as_ref().and_then(Weak::upgrade);
+        if let Some(ended) = server.and_then(|server| server.ended()) {
+            return Err(BackendError::Ended(ended).into());
+        }
         last.ok_or_else(|| Failure::new(ExitCode::ToolError, "no reply came"))
+    }
+}
+
+/// Whether a tool may be called with made-up arguments: it says that it only reads, or nothing at
+/// all (MCP, Tool annotations).
+fn is_harmless(annotations: &Value) -> bool {
+    let says = |hint: &str| annotations[hint].as_bool();
+    match says("readOnlyHint") {
+        Some(only_reads) => only_reads,
+        None => says("destructiveHint") != Some(true),
     }
 }
 

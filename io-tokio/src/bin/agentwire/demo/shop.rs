@@ -1,6 +1,7 @@
 //! The demo's bots: a small shop with MCP tools and an A2A agent that takes orders.
 
 use core::time::Duration;
+use std::sync::Weak;
 
 use agentwire_core::binding::{Failure, Standard};
 use agentwire_core::json::Writer;
@@ -19,12 +20,12 @@ pub(super) struct Shop {
     /// How many anvils it has.
     pub(super) stock: u32,
     /// Answers MCP in its place.
-    pub(super) backend: Option<StdioServer>,
+    pub(super) server: Option<Weak<StdioServer>>,
 }
 
 impl Handler<Standard> for Shop {
     async fn handle(&self, request: Request, replier: Replier) {
-        let outcome = match (&request.binding, &self.backend) {
+        let outcome = match (&request.binding, &self.server) {
             (Standard::Mcp(_), Some(server)) => forward(server, &request, replier).await,
             (Standard::Mcp(_), None) => self.mcp(&request, replier).await,
             (Standard::A2a(_), _) => order(&request, replier).await,
@@ -186,11 +187,18 @@ async fn respond(replier: Replier, request: &Request, result: &Value) -> Result<
 
 /// Hands a request to the server behind the bot, and its messages back.
 async fn forward(
-    server: &StdioServer,
+    server: &Weak<StdioServer>,
     request: &Request,
     mut replier: Replier,
 ) -> Result<(), ReplyError> {
-    let error = match server.call(&request.text).await {
+    let called = match server.upgrade() {
+        Some(server) => server.call(&request.text).await,
+        None => {
+            replier.fail(Failure::Internal);
+            return Ok(());
+        }
+    };
+    let error = match called {
         Ok(mut call) => loop {
             match call.next().await {
                 Some(Ok(Reply::Notification(text))) => {

@@ -1,6 +1,7 @@
 //! What a person reads: who sent what, and how much of the one message it takes.
 
 use core::fmt::Write as _;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use agentwire_core::chat::command::Command;
@@ -14,7 +15,13 @@ use tokio::sync::mpsc;
 
 use crate::exit::Failure;
 use crate::output::Output;
-use crate::terminal::{DIM, NAME, escape, escape_lines, truncate, width, wrap};
+use crate::terminal::{DIM, NAME, escape, escape_lines, width, wrap};
+
+/// How many lines of one text are shown.
+const LINES: usize = 4;
+
+/// Lines are no longer on a wide terminal: the eye has to find the size beside the name.
+const MAX_WIDTH: usize = 100;
 
 /// Prints what a network's profiles send.
 pub(super) struct Transcript<'o> {
@@ -46,8 +53,10 @@ impl<'o> Transcript<'o> {
         }
         let terminal = self.output.terminal();
         self.output.line("")?;
-        self.output.line(terminal.paint(NAME, title))?;
-        for line in wrap(about, terminal.width()) {
+        for line in wrap(title, self.width()) {
+            self.output.line(terminal.paint(NAME, line))?;
+        }
+        for line in wrap(about, self.width()) {
             self.output.line(terminal.paint(DIM, line))?;
         }
         Ok(())
@@ -56,15 +65,29 @@ impl<'o> Transcript<'o> {
     /// Prints all that has been sent meanwhile.
     pub(super) fn show(&mut self) -> Result<(), Failure> {
         while let Ok(seen) = self.seen.try_recv() {
-            match &seen.message {
-                Ok(sent) => self.message(&seen, sent)?,
-                Err(error) => {
-                    let text = format!("{} could not send: {error}", seen.profile);
-                    self.remark(&text)?;
-                }
-            }
+            self.print(&seen)?;
         }
         Ok(())
+    }
+
+    /// Waits for the next message, and prints it.
+    pub(super) async fn follow(&mut self) -> Result<(), Failure> {
+        match self.seen.recv().await {
+            Some(seen) => self.print(&seen),
+            // The network outlives its transcript.
+            None => core::future::pending().await,
+        }
+    }
+
+    fn width(&self) -> usize {
+        self.output.terminal().width().min(MAX_WIDTH)
+    }
+
+    fn print(&mut self, seen: &Observed) -> Result<(), Failure> {
+        match &seen.message {
+            Ok(sent) => self.message(seen, sent),
+            Err(error) => self.remark(&format!("{} could not send: {error}", seen.profile)),
+        }
     }
 
     /// A sentence between the messages.
@@ -72,8 +95,7 @@ impl<'o> Transcript<'o> {
         if self.output.is_json() {
             return self.output.json(&json!({"remark": text}));
         }
-        let terminal = self.output.terminal();
-        for line in wrap(&escape(text), terminal.width() - 4) {
+        for line in wrap(&escape(text), self.width() - 4) {
             self.output.line(format_args!("    {line}"))?;
         }
         Ok(())
@@ -114,30 +136,53 @@ impl<'o> Transcript<'o> {
         let time = format!("{:>5} ms", since.as_millis());
         let size = format!("{:>7} of 15,602 bytes", grouped(sent.encoded_len));
         let who = format!("{} {arrow} {}", escape(&seen.profile), escape(to));
-        let gap =
-            terminal.width().saturating_sub(width(&time) + width(&who) + width(&size) + 4).max(1);
-        self.output.line(format_args!(
-            "{}  {}{}{}",
-            terminal.paint(DIM, time),
-            terminal.paint(NAME, who),
-            " ".repeat(gap + 2),
-            terminal.paint(DIM, size),
-        ))?;
-        let room = terminal.width().saturating_sub(10);
-        let headline = escape(&what.headline);
-        self.output.line(format_args!("          {}", truncate(&headline, room)))?;
+        let taken = width(&time) + width(&who) + width(&size) + 4;
+        let (time, who) = (terminal.paint(DIM, &time), terminal.paint(NAME, &who));
+        match self.width().checked_sub(taken) {
+            Some(gap) => {
+                let gap = " ".repeat(gap + 2);
+                let size = terminal.paint(DIM, &size);
+                self.output.line(format_args!("{time}  {who}{gap}{size}"))?;
+            }
+            None => {
+                self.output.line(format_args!("{time}  {who}"))?;
+                self.output.line(terminal.paint(DIM, format!("{:10}{}", "", size.trim_start())))?;
+            }
+        }
+        self.indented(10, &escape(&what.headline))?;
         for text in what.detail {
-            let text = escape_lines(text.trim());
-            let lines = wrap(&text, room.saturating_sub(2));
-            for line in lines.iter().take(4) {
-                self.output.line(format_args!("            {line}"))?;
-            }
-            if lines.len() > 4 {
-                self.output.line(terminal.paint(DIM, "            …"))?;
-            }
+            self.indented(12, &escape_lines(&compact(text.trim())))?;
         }
         Ok(())
     }
+
+    /// Escaped text, in a few lines.
+    fn indented(&mut self, indent: usize, text: &str) -> Result<(), Failure> {
+        let terminal = self.output.terminal();
+        let lines = wrap(text, self.width().saturating_sub(indent));
+        for line in lines.iter().take(LINES) {
+            self.output.line(format_args!("{:indent$}{line}", ""))?;
+        }
+        if lines.len() > LINES {
+            self.output.line(format_args!("{:indent$}{}", "", terminal.paint(DIM, "…")))?;
+        }
+        Ok(())
+    }
+}
+
+/// JSON without the white space between its values: many tools spread it over many lines.
+fn compact(text: &str) -> Cow<'_, str> {
+    if !text.starts_with(['{', '[']) || serde_json::from_str::<Value>(text).is_err() {
+        return Cow::Borrowed(text);
+    }
+    let (mut in_string, mut escaped) = (false, false);
+    let stays = move |char: &char| {
+        let stays = in_string || !char.is_ascii_whitespace();
+        in_string ^= *char == '"' && !escaped;
+        escaped = in_string && *char == '\\' && !escaped;
+        stays
+    };
+    Cow::Owned(text.chars().filter(stays).collect())
 }
 
 /// What a message says, in short.
@@ -244,6 +289,15 @@ fn grouped(number: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_is_shown_without_its_white_space() {
+        let spread = "{\n  \"a b\": [1,\t\"c \\\" \\\\\" ,\"d e\"]\r\n}";
+        assert_eq!(compact(spread), r#"{"a b":[1,"c \" \\","d e"]}"#);
+        for text in ["{ not JSON }", "[1, 2", "one two", ""] {
+            assert_eq!(compact(text), text);
+        }
+    }
 
     #[test]
     fn thousands_are_grouped() {
