@@ -5,10 +5,12 @@
 //! the protocol's message.
 
 mod envelope;
+mod key;
 mod size;
 
 pub use envelope::{
     EnvelopeError, EnvelopeErrorKind, EnvelopeMember, ErrorBody, ErrorCode, RequestEnvelope,
     ResponseEnvelope,
 };
+pub use key::{SignerKey, SignerKeyError};
 pub use size::{ADVISED_LEN, Fit, Framing, NormalisedLen, PADDED_LEN, SIGNATURE_LEN};
