@@ -229,6 +229,32 @@ fn major_minor(version: &str) -> Option<(u32, u32)> {
     if parts.next().is_some() { None } else { Some(version) }
 }
 
+/// Whether the parameters of `SendMessage` ask for one answer without a conversation. Names have
+/// two spellings in ProtoJSON, and what is null or empty is unset.
+fn is_one_shot(params: &Object<'_>) -> bool {
+    let is_set = |value: Value<'_>| match value.as_str() {
+        Some(text) => !text.raw().is_empty(),
+        None => !value.is_null(),
+    };
+    !params.members().any(|(name, value)| {
+        let Some(object) = value.as_object() else { return false };
+        if name == *"message" {
+            object.members().any(|(name, value)| {
+                let names = ["contextId", "context_id", "taskId", "task_id"];
+                names.iter().any(|known| name == **known) && is_set(value)
+            })
+        } else if name == *"configuration" {
+            object.members().any(|(name, value)| {
+                (name == *"returnImmediately" || name == *"return_immediately")
+                    && value.as_bool() != Some(false)
+                    && !value.is_null()
+            })
+        } else {
+            false
+        }
+    })
+}
+
 impl A2a {
     fn check<'m>(
         request: &Request<'m>,
@@ -387,6 +413,20 @@ impl Binding for A2a {
             }
             Err(rejected) => Class::Foreign(rejected.fault.into()),
         }
+    }
+
+    /// `SendMessage` of a message with neither `contextId` nor `taskId`, that does not ask to
+    /// return before the work is done ("Service RPC").
+    fn is_one_shot(&self, request: &str) -> bool {
+        let Ok(request) = Request::parse(request) else { return false };
+        let params = request.params.and_then(|params| params.as_object());
+        request.method == *"SendMessage" && params.is_none_or(|params| is_one_shot(&params))
+    }
+
+    /// "A bot that cannot finish the task within 180 seconds answers with the envelope error
+    /// `conversation_required`."
+    fn late_needs_conversation(&self) -> bool {
+        true
     }
 
     /// Every error has a google.rpc.ErrorInfo in its data (A2A 1.0 section 9.5).
@@ -648,6 +688,39 @@ mod tests {
             ] {
                 assert_eq!(class(method, result).1, "Foreign(NotAStreamEvent)", "{result}");
             }
+        }
+    }
+
+    #[test]
+    fn only_a_message_without_context_is_one_shot() {
+        let is_one_shot = |method: &str, params: &str| {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params},"a2a-service-parameters":{{"A2A-Version":"1.0"}}}}"#
+            );
+            A2a.is_one_shot(&text)
+        };
+        for params in [
+            "{}",
+            r#"{"message":{"messageId":"m"}}"#,
+            r#"{"message":{"contextId":"","taskId":null}}"#,
+            r#"{"message":{},"configuration":{"returnImmediately":false}}"#,
+            r#"{"message":{},"configuration":{"return_immediately":null}}"#,
+            r#"{"message":{},"metadata":{"contextId":"c","returnImmediately":true}}"#,
+        ] {
+            assert!(is_one_shot("SendMessage", params), "{params}");
+        }
+        for params in [
+            r#"{"message":{"contextId":"c"}}"#,
+            r#"{"message":{"context_id":"c"}}"#,
+            r#"{"message":{"\u0074askId":"t"}}"#,
+            r#"{"message":{"task_id":"t"}}"#,
+            r#"{"configuration":{"returnImmediately":true}}"#,
+            r#"{"configuration":{"returnImmediately":"yes"}}"#,
+        ] {
+            assert!(!is_one_shot("SendMessage", params), "{params}");
+        }
+        for method in STREAMING_METHODS.into_iter().chain(["GetTask", "ListTasks", "CancelTask"]) {
+            assert!(!is_one_shot(method, "{}"), "{method}");
         }
     }
 

@@ -498,6 +498,26 @@ pub trait Binding: Copy {
     /// Writes the protocol's error for `failure`: one JSON object. `id` is the JSON text that
     /// names the request, where one could be read.
     fn write_failure(&self, failure: &Failure<'_>, id: Option<&str>, out: &mut Writer<'_>);
+
+    /// Whether the request can be answered with one response and without a conversation, so that
+    /// Service RPC can carry it. `request` is one that [`accept`](Self::accept) accepts. By
+    /// default every request can.
+    fn is_one_shot(&self, request: &str) -> bool {
+        let _ = request;
+        true
+    }
+
+    /// Whether a request whose time over Service RPC is up needs a conversation instead; by
+    /// default the responder has failed.
+    fn late_needs_conversation(&self) -> bool {
+        false
+    }
+
+    /// Whether the protocol's version stands in the envelope of Service RPC, because its messages
+    /// do not include one. By default it does not, and the envelope's `version` is ignored.
+    fn uses_envelope_version(&self) -> bool {
+        false
+    }
 }
 
 /// One of the two bindings that the document defines.
@@ -561,6 +581,20 @@ impl Binding for Standard {
         match self {
             Self::Mcp(binding) => binding.write_failure(failure, id, out),
             Self::A2a(binding) => binding.write_failure(failure, id, out),
+        }
+    }
+
+    fn is_one_shot(&self, request: &str) -> bool {
+        match self {
+            Self::Mcp(binding) => binding.is_one_shot(request),
+            Self::A2a(binding) => binding.is_one_shot(request),
+        }
+    }
+
+    fn late_needs_conversation(&self) -> bool {
+        match self {
+            Self::Mcp(binding) => binding.late_needs_conversation(),
+            Self::A2a(binding) => binding.late_needs_conversation(),
         }
     }
 }

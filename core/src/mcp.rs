@@ -152,6 +152,12 @@ impl Binding for Mcp {
         }
     }
 
+    /// A subscription is answered with notifications, which Service RPC does not carry. Which
+    /// tools need a conversation is the handler's to say.
+    fn is_one_shot(&self, request: &str) -> bool {
+        Request::parse(request).is_ok_and(|request| request.method != *"subscriptions/listen")
+    }
+
     fn write_failure(&self, failure: &Failure<'_>, id: Option<&str>, out: &mut Writer<'_>) {
         let id = id.map_or(ErrorId::Absent, ErrorId::Known);
         let code = match failure {
@@ -343,6 +349,16 @@ mod tests {
 
     fn class_of<'m>(expected: &Expectation, reply: &'m str) -> Class<'m> {
         Mcp.classify(expected, reply)
+    }
+
+    #[test]
+    fn a_subscription_needs_a_conversation() {
+        let is_one_shot =
+            |method| Mcp.is_one_shot(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#));
+        assert!(!is_one_shot("subscriptions/listen"));
+        for method in ["server/discover", "tools/list", "tools/call", "prompts/get"] {
+            assert!(is_one_shot(method), "{method}");
+        }
     }
 
     #[test]

@@ -6,6 +6,8 @@
 
 mod envelope;
 mod key;
+pub mod requester;
+pub mod responder;
 mod size;
 
 pub use envelope::{
@@ -13,4 +15,13 @@ pub use envelope::{
     ResponseEnvelope,
 };
 pub use key::{SignerKey, SignerKeyError};
+pub use requester::{
+    CoreFailure, DEFAULT_TIMEOUT, Executed, Retry, ServiceCall, ServiceCallError, ServiceCallId,
+    ServiceOutcome, ServiceRequester, ServiceRequesterConfig, ServiceResult, ServiceTransmit,
+};
+pub use responder::{
+    MAX_REQUEST_ID_LEN, RateLimit, RequestId, ServiceAnswerError, ServiceExpired, ServiceReceived,
+    ServiceRequest, ServiceRespondError, ServiceResponder, ServiceResponderConfig, ServiceResponse,
+    ServiceToken,
+};
 pub use size::{ADVISED_LEN, Fit, Framing, NormalisedLen, PADDED_LEN, SIGNATURE_LEN};
