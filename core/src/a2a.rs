@@ -165,10 +165,13 @@ impl<'a> ServiceParameters<'a> {
             b"api_key",
         ];
         self.iter().any(|(name, _)| {
-            let mut lowered = [0; MAX_PARAMETER_NAME_LEN];
-            for (place, char) in lowered.iter_mut().zip(lower(name.chars())) {
+            let mut buffer = [0; MAX_PARAMETER_NAME_LEN];
+            let mut len: usize = 0;
+            for (place, char) in buffer.iter_mut().zip(lower(name.chars())) {
                 *place = u8::try_from(char).unwrap_or(b'?');
+                len = len.saturating_add(1);
             }
+            let lowered = buffer.get(..len).unwrap_or_default();
             let has = |stem: &&[u8]| lowered.windows(stem.len()).any(|window| window == *stem);
             STEMS.iter().any(has)
                 || lowered.split(|byte| !byte.is_ascii_alphanumeric()).any(|word| word == b"auth")
