@@ -16,7 +16,8 @@
 //! state, or with an error. Everything else is the handler's.
 
 use crate::binding::{
-    Accepted, Binding, Class, End, Expectation, Failure, Foreign, Place, ProtocolName, Refusal,
+    Accepted, Binding, Class, End, Expectation, Failure, Foreign, MAX_VERSION_LEN, Place,
+    ProtocolName, Refusal,
 };
 use crate::json::{Object, Str, Value, Writer};
 use crate::jsonrpc::{self, ErrorId, IdKind, Message, Request};
@@ -164,10 +165,13 @@ impl<'a> ServiceParameters<'a> {
             b"api_key",
         ];
         self.iter().any(|(name, _)| {
-            let mut lowered = [0; MAX_PARAMETER_NAME_LEN];
-            for (place, char) in lowered.iter_mut().zip(lower(name.chars())) {
+            let mut buffer = [0; MAX_PARAMETER_NAME_LEN];
+            let mut len: usize = 0;
+            for (place, char) in buffer.iter_mut().zip(lower(name.chars())) {
                 *place = u8::try_from(char).unwrap_or(b'?');
+                len = len.saturating_add(1);
             }
+            let lowered = buffer.get(..len).unwrap_or_default();
             let has = |stem: &&[u8]| lowered.windows(stem.len()).any(|window| window == *stem);
             STEMS.iter().any(has)
                 || lowered.split(|byte| !byte.is_ascii_alphanumeric()).any(|word| word == b"auth")
@@ -277,7 +281,11 @@ impl A2a {
         }
         let served = if versions.is_empty() { &[VERSION] } else { versions };
         let requested = parameters.get(VERSION_PARAMETER);
-        let version = requested.and_then(|version| version.as_plain()).and_then(major_minor);
+        let mut scratch = [0; MAX_VERSION_LEN];
+        let version = requested.and_then(|version| match version.as_plain() {
+            Some(plain) => major_minor(plain),
+            None => major_minor(version.decode(&mut scratch).ok()?),
+        });
         let is_served = match version {
             None => false,
             Some(version) if versions.is_empty() => version >= (1, 0),
@@ -300,11 +308,11 @@ fn stream_event(result: Value<'_>) -> Class<'_> {
     // Exactly one arm of the oneof is set; null is unset. ProtoJSON has two spellings of a name.
     let mut arm = None;
     for (name, value) in result.members().filter(|(_, value)| !value.is_null()) {
-        let kind = match name.as_plain() {
-            Some("message") => Arm::Message,
-            Some("task") => Arm::Task,
-            Some("statusUpdate" | "status_update") => Arm::StatusUpdate,
-            Some("artifactUpdate" | "artifact_update") => Arm::ArtifactUpdate,
+        let kind = match word(name, &mut [0; LONGEST_WORD]) {
+            "message" => Arm::Message,
+            "task" => Arm::Task,
+            "statusUpdate" | "status_update" => Arm::StatusUpdate,
+            "artifactUpdate" | "artifact_update" => Arm::ArtifactUpdate,
             _ => continue,
         };
         let Some(event) = value.as_object().filter(|_| arm.is_none()) else { return none };
@@ -317,10 +325,10 @@ fn stream_event(result: Value<'_>) -> Class<'_> {
     let mut id = None;
     let mut state = State::Working;
     for (name, value) in event.members() {
-        match name.as_plain() {
-            Some("id") if kind == Arm::Task => id = value.as_str(),
-            Some("taskId" | "task_id") if kind != Arm::Task => id = value.as_str(),
-            Some("status") if kind != Arm::ArtifactUpdate => state = state_of(value),
+        match word(name, &mut [0; LONGEST_WORD]) {
+            "id" if kind == Arm::Task => id = value.as_str(),
+            "taskId" | "task_id" if kind != Arm::Task => id = value.as_str(),
+            "status" if kind != Arm::ArtifactUpdate => state = state_of(value),
             _ => {}
         }
     }
@@ -328,6 +336,18 @@ fn stream_event(result: Value<'_>) -> Class<'_> {
         State::Working => Class::Part { resume: id },
         State::Terminal => Class::Last(End::Terminal),
         State::Interrupted => Class::Last(End::Interrupted),
+    }
+}
+
+/// The longest name or state that is looked for: `TASK_STATE_INPUT_REQUIRED`.
+const LONGEST_WORD: usize = 25;
+
+/// What a string means, where that can be one of the words that are looked for; `scratch` holds it
+/// if it is written with escapes.
+fn word<'w>(text: Str<'w>, scratch: &'w mut [u8; LONGEST_WORD]) -> &'w str {
+    match text.as_plain() {
+        Some(plain) => plain,
+        None => text.decode(scratch).unwrap_or_default(),
     }
 }
 
@@ -351,20 +371,19 @@ enum State {
 fn state_of(status: Value<'_>) -> State {
     let state = status.as_object().and_then(|status| status.get("state").ok().flatten());
     let Some(state) = state else { return State::Working };
-    match (state.as_str().and_then(|name| name.as_plain()), state.as_integer()) {
-        (
-            Some(
-                "TASK_STATE_COMPLETED"
-                | "TASK_STATE_FAILED"
-                | "TASK_STATE_CANCELED"
-                | "TASK_STATE_REJECTED",
-            ),
-            _,
-        )
-        | (_, Some(3 | 4 | 5 | 7)) => State::Terminal,
-        (Some("TASK_STATE_INPUT_REQUIRED" | "TASK_STATE_AUTH_REQUIRED"), _) | (_, Some(6 | 8)) => {
-            State::Interrupted
-        }
+    if let Some(name) = state.as_str() {
+        return match word(name, &mut [0; LONGEST_WORD]) {
+            "TASK_STATE_COMPLETED"
+            | "TASK_STATE_FAILED"
+            | "TASK_STATE_CANCELED"
+            | "TASK_STATE_REJECTED" => State::Terminal,
+            "TASK_STATE_INPUT_REQUIRED" | "TASK_STATE_AUTH_REQUIRED" => State::Interrupted,
+            _ => State::Working,
+        };
+    }
+    match state.as_integer() {
+        Some(3 | 4 | 5 | 7) => State::Terminal,
+        Some(6 | 8) => State::Interrupted,
         _ => State::Working,
     }
 }
@@ -504,7 +523,7 @@ mod tests {
 
     #[test]
     fn a_version_that_is_not_served_gets_32009() {
-        for version in ["1.0", "1.0.0", "1.0.17"] {
+        for version in ["1.0", "1.0.0", "1.0.17", "1.\\u0030"] {
             let text = request("GetTask", &format!(r#"{{"a2a-VERSION":"{version}"}}"#));
             assert_eq!(failure(&text, Place::Direct), None, "{version}");
         }
@@ -664,6 +683,11 @@ mod tests {
                     "Interrupted",
                 ),
                 (r#"{"task":{"id":"t","status":{"state":8}}}"#, "Interrupted"),
+                // Names mean what they mean, however they are written.
+                (
+                    r#"{"\u0074ask":{"id":"t","st\u0061tus":{"state":"TASK_STATE_\u0043OMPLETED"}}}"#,
+                    "Terminal",
+                ),
             ] {
                 assert_eq!(class(method, result), (true, format!("Last({end})")), "{result}");
             }

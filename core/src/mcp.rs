@@ -86,7 +86,8 @@ impl Mcp {
             ));
         }
         let is_served = if versions.is_empty() {
-            version.as_plain().is_some_and(is_this_revision_or_later)
+            // A buffer of a revision's length: whatever is longer is none.
+            version.decode(&mut [0; REVISION.len()]).is_ok_and(is_this_revision_or_later)
         } else {
             versions.iter().any(|served| version == **served)
         };
@@ -243,6 +244,8 @@ mod tests {
         // A later revision passes, and a bot that states others refuses it.
         let later = request("1", &meta("2027-03-01"));
         assert!(Mcp.accept(&later, &[], Place::Direct).is_ok());
+        let escaped = request("1", &meta("2027-03-0\\u0031"));
+        assert!(Mcp.accept(&escaped, &[], Place::Direct).is_ok());
         assert!(Mcp.accept(&later, &["2027-03-01"], Place::Direct).is_ok());
         assert!(error(&later, &["2026-07-28"]).contains("-32022"));
     }
