@@ -518,6 +518,14 @@ pub trait Binding: Copy {
     fn uses_envelope_version(&self) -> bool {
         false
     }
+
+    /// Whether the envelope's `version` of a request is one of those that are served, for a
+    /// protocol that [uses](Self::uses_envelope_version) it. The binding defines its type; by
+    /// default it is a string, one of `versions`, and has to be there.
+    fn serves_envelope_version(&self, version: Option<json::Value<'_>>, versions: &[&str]) -> bool {
+        let version = version.and_then(|version| version.as_str());
+        version.is_some_and(|version| versions.iter().any(|served| version == **served))
+    }
 }
 
 /// One of the two bindings that the document defines.

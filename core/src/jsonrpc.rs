@@ -99,10 +99,10 @@ impl<'a> Id<'a> {
         self.get() == other.get()
             || match (self.value.as_str(), other.value.as_str()) {
                 (Some(a), Some(b)) => a == b,
-                (None, None) => {
-                    let number = self.value.as_integer();
-                    number.is_some() && number == other.value.as_integer()
-                }
+                (None, None) => match (Decimal::read(self.value), Decimal::read(other.value)) {
+                    (Some(a), Some(b)) => a.same(&b),
+                    _ => false,
+                },
                 _ => false,
             }
     }
@@ -117,9 +117,10 @@ impl<'a> Id<'a> {
             for char in text.chars() {
                 char.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| hash.byte(byte));
             }
-        } else if let Some(number) = self.value.as_integer() {
-            hash.byte(b'i');
-            number.to_le_bytes().into_iter().for_each(|byte| hash.byte(byte));
+        } else if let Some(number) = Decimal::read(self.value) {
+            hash.byte(if number.is_negative { b'-' } else { b'+' });
+            number.digits().for_each(|digit| hash.byte(digit));
+            number.power.to_le_bytes().into_iter().for_each(|byte| hash.byte(byte));
         } else {
             self.get().bytes().for_each(|byte| hash.byte(byte));
         }
@@ -130,6 +131,54 @@ impl<'a> Id<'a> {
 impl fmt::Debug for Id<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Id({:?}, {} bytes)", self.kind(), self.get().len())
+    }
+}
+
+/// A number as its digits, without zeros at either end, and the power of ten of the last one: the
+/// same for all ways of writing it. An encoder on the way may have chosen another one.
+struct Decimal<'a> {
+    is_negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+    power: i64,
+}
+
+impl<'a> Decimal<'a> {
+    /// `None` for what is no number, and for an exponent beyond 64 bits.
+    fn read(value: Value<'a>) -> Option<Self> {
+        if value.kind() != Kind::Number {
+            return None;
+        }
+        let number = value.get();
+        let size = number.trim_start_matches('-');
+        let (mantissa, exponent) = size.split_once(['e', 'E']).unwrap_or((size, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let mut whole = whole.trim_start_matches('0');
+        let mut fraction = fraction.trim_end_matches('0');
+        if whole.is_empty() && fraction.is_empty() {
+            return Some(Self { is_negative: false, whole, fraction, power: 0 });
+        }
+        let mut power: i64 = exponent.trim_start_matches('+').parse().ok()?;
+        if fraction.is_empty() {
+            let all = whole.len();
+            whole = whole.trim_end_matches('0');
+            power = power.checked_add(i64::try_from(all.checked_sub(whole.len())?).ok()?)?;
+        } else {
+            power = power.checked_sub(i64::try_from(fraction.len()).ok()?)?;
+        }
+        if whole.is_empty() {
+            fraction = fraction.trim_start_matches('0');
+        }
+        Some(Self { is_negative: number.starts_with('-'), whole, fraction, power })
+    }
+
+    fn digits(&self) -> impl Iterator<Item = u8> + '_ {
+        self.whole.bytes().chain(self.fraction.bytes())
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        (self.is_negative, self.power) == (other.is_negative, other.power)
+            && self.digits().eq(other.digits())
     }
 }
 
@@ -746,6 +795,30 @@ mod tests {
                 let (a, b) = (Id::parse(a).unwrap(), Id::parse(b).unwrap());
                 assert_eq!(a.same(&b), a.print() == b.print(), "{} {}", a.get(), b.get());
             }
+        }
+    }
+
+    /// The chat core writes the numbers of Service RPC anew.
+    #[test]
+    fn an_id_that_an_encoder_has_written_anew_is_the_same() {
+        for (one, other, same) in [
+            ("1e20", "100000000000000000000", true),
+            ("-1e20", "100000000000000000000", false),
+            ("123456789012345678901.0", "123456789012345678901", true),
+            ("12345678901234567890123e-3", "12345678901234567890.123", true),
+            ("0.0012", "1.2e-3", true),
+            ("0.0012", "1.2e-4", false),
+            ("100.50", "1005e-1", true),
+            ("-0", "0", true),
+            ("0e99999999999999999999", "0.0", true),
+            ("1e1025", "1.0e1025", true),
+            ("9223372036854775808", "9223372036854775809", false),
+            ("1e9223372036854775807", "1e9223372036854775807", true),
+            ("10e9223372036854775807", "1e9223372036854775807", false),
+        ] {
+            let (one, other) = (Id::parse(one).unwrap(), Id::parse(other).unwrap());
+            assert_eq!(one.same(&other), same, "{} {}", one.get(), other.get());
+            assert_eq!(one.print() == other.print(), same, "{} {}", one.get(), other.get());
         }
     }
 

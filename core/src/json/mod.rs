@@ -313,6 +313,13 @@ pub struct Members<'a> {
     rest: &'a str,
 }
 
+impl<'a> Members<'a> {
+    /// The members of the object that `text` begins with, whose text has been found well formed.
+    pub(crate) fn after_brace(text: &'a str) -> Self {
+        Self { rest: text.get(1..).unwrap_or_default() }
+    }
+}
+
 impl<'a> Iterator for Members<'a> {
     type Item = (Str<'a>, Value<'a>);
 

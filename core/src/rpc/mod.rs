@@ -8,6 +8,8 @@ mod envelope;
 mod key;
 pub mod requester;
 pub mod responder;
+#[cfg(test)]
+mod sample;
 mod size;
 
 pub use envelope::{
@@ -20,8 +22,8 @@ pub use requester::{
     ServiceOutcome, ServiceRequester, ServiceRequesterConfig, ServiceResult, ServiceTransmit,
 };
 pub use responder::{
-    MAX_REQUEST_ID_LEN, RateLimit, RequestId, ServiceAnswerError, ServiceExpired, ServiceReceived,
-    ServiceRequest, ServiceRespondError, ServiceResponder, ServiceResponderConfig, ServiceResponse,
-    ServiceToken,
+    MAX_MESSAGE_LEN, MAX_REQUEST_ID_LEN, RESPONSE_LIMIT, RateLimit, RequestId, ServiceAnswerError,
+    ServiceExpired, ServiceReceived, ServiceRequest, ServiceRespondError, ServiceResponder,
+    ServiceResponderConfig, ServiceResponse, ServiceToken,
 };
 pub use size::{ADVISED_LEN, Fit, Framing, NormalisedLen, PADDED_LEN, SIGNATURE_LEN};

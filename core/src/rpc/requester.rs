@@ -197,6 +197,12 @@ pub enum ServiceCallError<'a> {
     NeedsConversation,
     /// The version is not JSON text.
     Version(crate::json::Error),
+    /// The protocol's messages include their version: the envelope's is omitted ("Versions and
+    /// capabilities", "Service parameters").
+    VersionNotUsed,
+    /// The envelope around the request would be no JSON: the request is none, or has no room for
+    /// one more level of nesting.
+    Json(crate::json::Error),
     /// The request does not fit whatever the framing.
     TooLarge {
         /// Bytes that the core's encoding takes at least.
@@ -223,6 +229,8 @@ impl fmt::Display for ServiceCallError<'_> {
             Self::Refused(failure) => f.write_str(failure.sentence()),
             Self::NeedsConversation => f.write_str("the request needs a conversation"),
             Self::Version(error) => write!(f, "the version: {error}"),
+            Self::VersionNotUsed => f.write_str("the protocol's messages include their version"),
+            Self::Json(error) => write!(f, "the envelope: {error}"),
             Self::TooLarge { needed, limit } => {
                 write!(f, "the request takes {needed} bytes at least, at most {limit} fit")
             }
@@ -364,6 +372,8 @@ pub enum ServiceResult<'m> {
         code_text: Str<'m>,
         /// A description for logs.
         message: Option<Str<'m>>,
+        /// After which time a repeated request can succeed, as the responder says.
+        retry_after: Option<Duration>,
     },
     /// The response is not one of the protocol to this request.
     Foreign(Foreign),
@@ -448,10 +458,13 @@ impl<B: Binding, S: Storage> ServiceRequester<B, S> {
             }
             SignerKey::parse(key).map_err(ServiceCallError::Key)?;
         }
+        let binding = call.binding;
         if let Some(version) = call.version {
+            if !binding.uses_envelope_version() {
+                return Err(ServiceCallError::VersionNotUsed);
+            }
             Value::parse(version).map_err(ServiceCallError::Version)?;
         }
-        let binding = call.binding;
         let accepted = match binding.accept(call.request, &[], Place::Direct) {
             Ok(accepted) => accepted,
             Err(Refusal { failure: Failure::PushNotSupported, .. }) => {
@@ -462,12 +475,14 @@ impl<B: Binding, S: Storage> ServiceRequester<B, S> {
         if !binding.is_one_shot(call.request) {
             return Err(ServiceCallError::NeedsConversation);
         }
+        // Not left to the binding: nothing in the request may end up beside it.
+        Value::parse(call.request).map_err(ServiceCallError::Json)?;
         let protocol = binding.name().get();
         let text =
             RequestEnvelope::write(out, protocol, call.version, call.request_key, call.request)
                 .map_err(ServiceCallError::Buffer)?;
         let framing = if call.is_signed { Framing::SignedRequest } else { Framing::Request };
-        let len = Value::parse(text).map(NormalisedLen::of).unwrap_or_default();
+        let len = Value::parse(text).map(NormalisedLen::of).map_err(ServiceCallError::Json)?;
         let fit = Fit::of_len(len, framing);
         if fit == Fit::TooLarge {
             let limit = framing.max_len();
@@ -516,6 +531,7 @@ impl<B: Binding, S: Storage> ServiceRequester<B, S> {
                     code: error.code,
                     code_text: error.code_text,
                     message: error.message,
+                    retry_after: after,
                 };
                 (result, executed, retry)
             }
@@ -593,3 +609,6 @@ impl<B: Binding, S: Storage> fmt::Debug for ServiceRequester<B, S> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

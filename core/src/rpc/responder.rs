@@ -29,6 +29,9 @@
 //! | room in the table | `rate_limited` with `retryAfter` |
 //! | the size of the response, once it is given | `too_large` |
 //!
+//! A response that is written here, the protocol's error among them, is measured like one of the
+//! handler's: `too_large` stands in the place of what does not fit.
+//!
 //! Keys are compared by their bytes: one key in two encodings is one key. A request with
 //! `requestKey` that nobody signed is as bad as one that somebody else signed.
 
@@ -37,13 +40,16 @@ use core::time::Duration;
 
 use super::envelope::{ErrorCode, RequestEnvelope, ResponseEnvelope};
 use super::key::SignerKey;
-use super::size::{Framing, NormalisedLen};
+use super::size::{Fit, Framing, NormalisedLen};
 use crate::binding::{Binding, Class, Expectation, Failure, Foreign, Place};
 use crate::chat::Storage;
 use crate::chat::responder::Service;
-use crate::json::{BufferTooSmall, Value, Writer};
+use crate::json::{self, BufferTooSmall, Value, Writer};
 use crate::table::{Full, Hasher, Keyed, Table, Ticket};
 use crate::time::Instant;
+
+/// How long after it received a request the core takes a response ("Exchange").
+pub const RESPONSE_LIMIT: Duration = Duration::from_secs(180);
 
 /// How many requests are taken in a span of time.
 ///
@@ -79,8 +85,8 @@ impl RateLimit {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ServiceResponderConfig {
-    /// How long a handler has; 170 seconds by default, since the core takes a response within 180
-    /// seconds of receiving the request ("Exchange").
+    /// How long a handler has; 170 seconds by default, and at most [`RESPONSE_LIMIT`], the core's
+    /// own limit.
     pub limit: Duration,
     /// How many requests are taken from everybody together; as many as come by default.
     pub overall: Option<RateLimit>,
@@ -160,13 +166,40 @@ pub struct ServiceResponse<'o> {
     pub text: &'o str,
     /// The envelope's error, if it is one.
     pub error: Option<ErrorCode>,
+    /// Whether it fits: a response SHOULD NOT exceed [`ADVISED_LEN`](super::ADVISED_LEN).
+    pub fit: Fit,
 }
+
+impl<'o> ServiceResponse<'o> {
+    /// A response of the protocol.
+    const fn answer(text: &'o str, len: NormalisedLen) -> Self {
+        Self { text, error: None, fit: Fit::of_len(len, Framing::Response) }
+    }
+
+    /// Writes an error of the envelope, without its message if it does not fit with it.
+    fn refusal(
+        out: &'o mut [u8],
+        code: ErrorCode,
+        message: Option<&str>,
+        retry_after: Option<u32>,
+    ) -> Result<Self, BufferTooSmall> {
+        let len = message.map_or(0, json::length::escaped_len);
+        let message = message.filter(|_| len <= MAX_MESSAGE_LEN);
+        let text = ResponseEnvelope::write_error(out, code, message, retry_after)?;
+        Ok(Self { text, error: Some(code), fit: Fit::Fine })
+    }
+}
+
+/// The longest message of an error that is sent, in bytes with its escapes: with it every error
+/// has fewer bytes than are advised.
+pub const MAX_MESSAGE_LEN: usize = super::ADVISED_LEN - 100;
 
 impl fmt::Debug for ServiceResponse<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServiceResponse")
             .field("text_len", &self.text.len())
             .field("error", &self.error)
+            .field("fit", &self.fit)
             .finish()
     }
 }
@@ -184,7 +217,7 @@ pub enum ServiceReceived<'m, 'o, B> {
         /// The protocol's failure, if the response is its error.
         failure: Option<Failure<'m>>,
     },
-    /// The request has been received before and is being answered.
+    /// The request has been received before, and is being answered or has been: nothing is sent.
     Duplicate,
 }
 
@@ -197,7 +230,7 @@ pub enum ServiceReceived<'m, 'o, B> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ServiceAnswerError {
-    /// The request has been answered: its limit has passed.
+    /// The request has been answered, or its limit has passed: nothing more is sent.
     Gone,
     /// The text is not a response of the protocol to this request.
     NotAnAnswer(Foreign),
@@ -261,6 +294,7 @@ struct Open<B> {
     request_id: RequestId,
     binding: B,
     expected: Expectation,
+    deadline: Instant,
 }
 
 fn hash(request_id: &str) -> u32 {
@@ -295,6 +329,11 @@ impl Window {
         }
         self.count = self.count.saturating_add(1);
         Ok(())
+    }
+
+    /// Counts a request no longer.
+    fn give_back(&mut self) {
+        self.count = self.count.saturating_sub(1);
     }
 }
 
@@ -428,31 +467,32 @@ impl<B: Binding, S: Storage> ServiceResponder<B, S> {
         if self.open.find(0, hash(request_id), is_it).is_some() {
             return Ok(ServiceReceived::Duplicate);
         }
-        match self.accept(request_id, signer_key, text, services) {
+        let before = self.everybody;
+        let mut counted = None;
+        match self.accept(request_id, signer_key, text, services, &mut counted) {
             Ok(request) => Ok(ServiceReceived::Request(request)),
-            Err(Refused::Envelope(code, message, retry_after)) => {
-                let text = ResponseEnvelope::write_error(out, code, Some(message), retry_after)?;
-                let response = ServiceResponse { text, error: Some(code) };
-                Ok(ServiceReceived::Answered { response, failure: None })
-            }
-            Err(Refused::Protocol(binding, failure, id)) => {
-                let mut writer = Writer::new(out);
-                writer.raw("{\"response\":");
-                binding.write_failure(&failure, id, &mut writer);
-                writer.raw("}");
-                let response = ServiceResponse { text: writer.finish()?, error: None };
-                Ok(ServiceReceived::Answered { response, failure: Some(failure) })
-            }
+            Err(refused) => match refused.write(out) {
+                Ok(answered) => Ok(answered),
+                Err(error) => {
+                    // The request comes again with a larger buffer: it counts once.
+                    self.everybody = before;
+                    if let Some(signer) = counted.and_then(|ticket| self.signers.get_mut(ticket)) {
+                        signer.window.give_back();
+                    }
+                    Err(error)
+                }
+            },
         }
     }
 
-    /// The checks, in their order.
+    /// The checks, in their order; `counted` is where the request's signer was counted.
     fn accept<'m>(
         &mut self,
         request_id: &str,
         signer_key: Option<&str>,
         text: &'m str,
         services: &'m [Service<'m, B>],
+        counted: &mut Option<Ticket>,
     ) -> Result<ServiceRequest<'m, B>, Refused<'m, B>> {
         let refuse = |code, message| Refused::Envelope(code, message, None);
         let limited =
@@ -475,20 +515,17 @@ impl<B: Binding, S: Storage> ServiceResponder<B, S> {
         // A key that the core has verified and this cannot read still signs nothing here.
         let signer = signer.and_then(Result::ok);
         if let (Some(limit), Some(key)) = (self.config.per_signer, signer) {
-            self.take_from(key, limit).map_err(limited)?;
+            *counted = self.take_from(key, limit).map_err(limited)?;
         }
         let service = services
             .iter()
             .find(|service| envelope.protocol == *service.binding.name().get())
             .ok_or(refuse(ErrorCode::UnsupportedProtocol, "the protocol is not served"))?;
         let binding = service.binding;
-        if binding.uses_envelope_version() {
-            let version = envelope.version.and_then(|version| version.as_str());
-            let is_served = version
-                .is_some_and(|version| service.versions.iter().any(|served| version == **served));
-            if !is_served {
-                return Err(refuse(ErrorCode::UnsupportedVersion, "the version is not served"));
-            }
+        if binding.uses_envelope_version()
+            && !binding.serves_envelope_version(envelope.version, service.versions)
+        {
+            return Err(refuse(ErrorCode::UnsupportedVersion, "the version is not served"));
         }
         let request = envelope.request.get();
         let needs_conversation =
@@ -507,8 +544,8 @@ impl<B: Binding, S: Storage> ServiceResponder<B, S> {
         let Some(request_id) = RequestId::new(request_id) else {
             return Err(refuse(ErrorCode::Internal, "the id of the request is too long"));
         };
-        let open = Open { request_id, binding, expected: accepted.expected };
-        let deadline = self.now.saturating_add(self.config.limit);
+        let deadline = self.now.saturating_add(self.config.limit.min(RESPONSE_LIMIT));
+        let open = Open { request_id, binding, expected: accepted.expected, deadline };
         let ticket = self.open.insert(deadline, open).map_err(|Full { .. }| {
             let seconds = Some(self.config.retry_when_full);
             Refused::Envelope(ErrorCode::RateLimited, "too many requests are open", seconds)
@@ -523,8 +560,8 @@ impl<B: Binding, S: Storage> ServiceResponder<B, S> {
         })
     }
 
-    /// Counts a request of a signer.
-    fn take_from(&mut self, key: SignerKey, limit: RateLimit) -> Result<(), u32> {
+    /// Counts a request of a signer, and says where; the seconds to wait if it is one too many.
+    fn take_from(&mut self, key: SignerKey, limit: RateLimit) -> Result<Option<Ticket>, u32> {
         let now = self.now;
         // Signers whose span is over are forgotten, so that the table holds the busy ones.
         while let Some((until, ticket)) = self.signers.earliest() {
@@ -535,14 +572,14 @@ impl<B: Binding, S: Storage> ServiceResponder<B, S> {
         }
         let known = self.signers.find(0, signer_hash(&key), |signer| signer.key == key);
         if let Some((ticket, true)) = known {
-            let Some(signer) = self.signers.get_mut(ticket) else { return Ok(()) };
-            return signer.window.take(now, limit);
+            let Some(signer) = self.signers.get_mut(ticket) else { return Ok(None) };
+            return signer.window.take(now, limit).map(|()| Some(ticket));
         }
         let mut window = Window::new();
         window.take(now, limit)?;
         let entry = Signer { key, window };
         match self.signers.insert(window.until, entry) {
-            Ok(_) => Ok(()),
+            Ok(ticket) => Ok(Some(ticket)),
             Err(Full { .. }) => {
                 let until = self.signers.earliest().map_or(window.until, |(until, _)| until);
                 Err(seconds_until(until, now))
@@ -578,7 +615,7 @@ impl<B: Binding, S: Storage> ServiceResponder<B, S> {
         text: &str,
         out: &'o mut [u8],
     ) -> Result<(RequestId, ServiceResponse<'o>), ServiceAnswerError> {
-        let open = self.open.get(token.0).ok_or(ServiceAnswerError::Gone)?;
+        let open = self.answering(token).ok_or(ServiceAnswerError::Gone)?;
         match open.binding.classify(&open.expected, text) {
             Class::Last(_) => {}
             Class::Notification { .. } | Class::Part { .. } => {
@@ -586,24 +623,27 @@ impl<B: Binding, S: Storage> ServiceResponder<B, S> {
             }
             Class::Foreign(foreign) => return Err(ServiceAnswerError::NotAnAnswer(foreign)),
         }
-        // The text was just read as JSON; its length is that of the envelope around it, too.
         let value = Value::parse(text)
             .map_err(|error| ServiceAnswerError::NotAnAnswer(Foreign::Json(error)))?;
-        let len = NormalisedLen::of(value).max.saturating_add(ENVELOPE);
+        let len = NormalisedLen::at_most(value).saturating_add(ENVELOPE);
         let written = if len > Framing::Response.max_len() {
-            let code = ErrorCode::TooLarge;
-            ResponseEnvelope::write_error(out, code, Some("the response is too large"), None)
-                .map(|text| ServiceResponse { text, error: Some(code) })
+            ServiceResponse::refusal(out, ErrorCode::TooLarge, Some(TOO_LARGE), None)
         } else {
-            ResponseEnvelope::write(out, value.get())
-                .map(|text| ServiceResponse { text, error: None })
+            let len = NormalisedLen::exact(len);
+            ResponseEnvelope::write(out, value.get()).map(|text| ServiceResponse::answer(text, len))
         };
         let response = written.map_err(ServiceAnswerError::Buffer)?;
         Ok((open.request_id.clone(), response))
     }
 
+    /// The request of a token, if it is still time to answer it.
+    fn answering(&self, token: &ServiceToken) -> Option<&Open<B>> {
+        self.open.get(token.0).filter(|open| self.now < open.deadline)
+    }
+
     /// Answers with an error of the envelope: [`ErrorCode::ConversationRequired`] for a tool that
-    /// needs one, [`ErrorCode::Internal`] when the handler has failed.
+    /// needs one, [`ErrorCode::Internal`] when the handler has failed. A message of more than
+    /// [`MAX_MESSAGE_LEN`] bytes is left out.
     ///
     /// # Errors
     /// [`ServiceRespondError`] with the token; nothing has changed then.
@@ -617,14 +657,14 @@ impl<B: Binding, S: Storage> ServiceResponder<B, S> {
         out: &'o mut [u8],
     ) -> Result<(RequestId, ServiceResponse<'o>), ServiceRespondError> {
         self.advance(now);
-        let Some(open) = self.open.get(token.0) else {
+        let Some(open) = self.answering(&token) else {
             return Err(ServiceRespondError { token, cause: ServiceAnswerError::Gone });
         };
         let request_id = open.request_id.clone();
-        match ResponseEnvelope::write_error(out, code, message, retry_after) {
-            Ok(text) => {
+        match ServiceResponse::refusal(out, code, message, retry_after) {
+            Ok(response) => {
                 self.open.end(token.0);
-                Ok((request_id, ServiceResponse { text, error: Some(code) }))
+                Ok((request_id, response))
             }
             Err(error) => {
                 Err(ServiceRespondError { token, cause: ServiceAnswerError::Buffer(error) })
@@ -656,9 +696,8 @@ impl<B: Binding, S: Storage> ServiceResponder<B, S> {
             (ErrorCode::Internal, "no answer came in time")
         };
         let request_id = open.request_id.clone();
-        let text = ResponseEnvelope::write_error(out, code, Some(message), None)?;
+        let response = ServiceResponse::refusal(out, code, Some(message), None)?;
         self.open.end(ticket);
-        let response = ServiceResponse { text, error: Some(code) };
         Ok(Some(ServiceExpired { request_id, response }))
     }
 
@@ -695,6 +734,9 @@ impl<B: Binding, S: Storage> fmt::Debug for ServiceResponder<B, S> {
 /// The bytes of the envelope around a response: `{"response":}`.
 const ENVELOPE: usize = 13;
 
+/// What `too_large` says for the requester's logs.
+const TOO_LARGE: &str = "the response is too large";
+
 /// Why a request is answered at once.
 enum Refused<'m, B> {
     /// With an error of the envelope.
@@ -702,3 +744,43 @@ enum Refused<'m, B> {
     /// With an error of the protocol, as the response.
     Protocol(B, Failure<'m>, Option<&'m str>),
 }
+
+impl<'m, B: Binding> Refused<'m, B> {
+    fn write<'o>(self, out: &'o mut [u8]) -> Result<ServiceReceived<'m, 'o, B>, BufferTooSmall> {
+        let (response, failure) = match self {
+            Self::Envelope(code, message, retry_after) => {
+                (ServiceResponse::refusal(out, code, Some(message), retry_after)?, None)
+            }
+            Self::Protocol(binding, failure, id) => {
+                let text = protocol_error(binding, &failure, id, out)?;
+                let len = Value::parse(text).map_or(usize::MAX, NormalisedLen::at_most);
+                // The error repeats the request's id, which may be nearly as long as a request.
+                let response = if len > Framing::Response.max_len() {
+                    ServiceResponse::refusal(out, ErrorCode::TooLarge, Some(TOO_LARGE), None)?
+                } else {
+                    let text = protocol_error(binding, &failure, id, out)?;
+                    ServiceResponse::answer(text, NormalisedLen::exact(len))
+                };
+                (response, Some(failure))
+            }
+        };
+        Ok(ServiceReceived::Answered { response, failure })
+    }
+}
+
+/// A response that is an error of the protocol.
+fn protocol_error<'o, B: Binding>(
+    binding: B,
+    failure: &Failure<'_>,
+    id: Option<&str>,
+    out: &'o mut [u8],
+) -> Result<&'o str, BufferTooSmall> {
+    let mut writer = Writer::new(out);
+    writer.raw("{\"response\":");
+    binding.write_failure(failure, id, &mut writer);
+    writer.raw("}");
+    writer.finish()
+}
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,8 @@
 use core::fmt;
 
 use crate::json::length::escaped_len;
-use crate::json::{Kind, Object, Str, Value};
+use crate::json::{Kind, Members, Str, Value};
+use crate::table::Hasher;
 
 /// How many bytes of JSON a request or a response should not exceed ("Exchange").
 pub const ADVISED_LEN: usize = 10_000;
@@ -81,7 +82,8 @@ pub struct NormalisedLen {
 }
 
 impl NormalisedLen {
-    const fn exact(len: usize) -> Self {
+    /// A length that is known.
+    pub(super) const fn exact(len: usize) -> Self {
         Self { min: len, max: len }
     }
 
@@ -93,11 +95,18 @@ impl NormalisedLen {
     /// The length of a value after the core has read it and written it again.
     pub fn of(value: Value<'_>) -> Self {
         let mut len = Self::default();
-        len.add_value(value);
+        len.add_value(value, true);
         len
     }
 
-    fn add_value(&mut self, value: Value<'_>) {
+    /// The greatest of the lengths, for one who does not ask for the least.
+    pub(super) fn at_most(value: Value<'_>) -> usize {
+        let mut len = Self::default();
+        len.add_value(value, false);
+        len.max
+    }
+
+    fn add_value(&mut self, value: Value<'_>, looks_for_repeats: bool) {
         match value.kind() {
             Kind::Null | Kind::Bool => self.add(Self::exact(value.get().len())),
             Kind::Number => self.add(number(value.get())),
@@ -106,21 +115,21 @@ impl NormalisedLen {
                     self.add(Self::exact(string(text)));
                 }
             }
-            Kind::Array | Kind::Object => self.add_container(value.get()),
+            Kind::Array | Kind::Object => self.add_container(value.get(), looks_for_repeats),
         }
     }
 
     /// Adds the bytes of a container token by token, without recursion: what stands between the
     /// tokens is white space.
-    fn add_container(&mut self, text: &str) {
+    fn add_container(&mut self, text: &str, looks_for_repeats: bool) {
         let mut rest = text;
-        let mut has_members = false;
+        let mut repeats = !looks_for_repeats;
         while let Some(byte) = rest.as_bytes().first() {
             let token = match byte {
                 b' ' | b'\t' | b'\n' | b'\r' => 1,
                 b'{' | b'}' | b'[' | b']' | b':' | b',' => {
-                    has_members |= *byte == b':';
                     self.add(Self::exact(1));
+                    repeats = repeats || (*byte == b'{' && may_repeat(Members::after_brace(rest)));
                     1
                 }
                 b'"' => {
@@ -144,7 +153,7 @@ impl NormalisedLen {
             };
             rest = rest.get(token..).unwrap_or_default();
         }
-        if has_members && has_duplicates(text) {
+        if repeats {
             // Of members with the same name one is kept; which one is not known here.
             self.min = 2;
         }
@@ -186,55 +195,48 @@ fn number(text: &str) -> NormalisedLen {
     if digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return NormalisedLen::exact(text.len());
     }
-    // A fraction or an exponent. With an exponent up to 1,024 left after the fraction was taken
+    // A fraction or an exponent. With an exponent up to `WRITTEN_OUT` left after the fraction was taken
     // off, the digits are written out; else at most each digit, a sign, a point, a zero, the mark
     // and an exponent as long as the one that was written, or longer by the carry of the fraction.
     let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
-    let exponent: i64 = exponent.trim_start_matches('+').parse().unwrap_or(i64::MAX);
+    let exponent: Option<i64> = exponent.trim_start_matches('+').parse().ok();
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let moved = exponent.saturating_sub(i64::try_from(fraction.len()).unwrap_or(i64::MAX));
+    let fraction_len = i64::try_from(fraction.len()).unwrap_or(i64::MAX);
     let count = whole.len().saturating_add(fraction.len());
-    let max = match usize::try_from(moved) {
-        Ok(zeros) if zeros <= 1_024 => count.saturating_add(zeros).saturating_add(1),
-        _ => count.saturating_add(MARKS),
+    // An exponent of more than 64 bits wraps around in the decoder, to any exponent.
+    let zeros = exponent
+        .map_or(Ok(WRITTEN_OUT), |exponent| usize::try_from(exponent.saturating_sub(fraction_len)));
+    let more = match zeros {
+        Ok(zeros) if zeros <= WRITTEN_OUT => zeros.saturating_add(1),
+        _ => MARKS,
     };
-    NormalisedLen { min: 1, max }
+    NormalisedLen { min: 1, max: count.saturating_add(more) }
 }
+
+/// The greatest exponent that is left after the fraction was taken off with which the digits are
+/// written out.
+const WRITTEN_OUT: usize = 1_024;
 
 /// A sign, a point, a zero before and behind it, seven zeros of a plain fraction, and an exponent
 /// with its mark and sign.
 const MARKS: usize = 1 + 1 + 2 + 7 + 22;
 
-/// Whether an object in the text has two members of one name.
-fn has_duplicates(text: &str) -> bool {
-    let Ok(value) = Value::parse(text) else { return true };
-    any_duplicates(value, crate::json::MAX_DEPTH)
-}
-
-/// Depth first; the scanner has bounded the depth.
-fn any_duplicates(value: Value<'_>, levels: u32) -> bool {
-    let Some(levels) = levels.checked_sub(1) else { return true };
-    if let Some(object) = value.as_object() {
-        return repeats(&object)
-            || object.members().any(|(_, value)| any_duplicates(value, levels));
-    }
-    match value.elements() {
-        Some(mut elements) => elements.any(|value| any_duplicates(value, levels)),
-        None => false,
-    }
-}
-
 /// How many members of one object are compared with each other.
-const COMPARED: usize = 64;
+const COMPARED: usize = 128;
 
-/// Whether a name occurs twice, or there are too many members to tell.
-fn repeats(object: &Object<'_>) -> bool {
-    let mut rest = object.members();
-    let mut count: usize = 0;
-    while let Some((name, _)) = rest.next() {
-        count = count.saturating_add(1);
-        if count > COMPARED || rest.clone().take(COMPARED).any(|(other, _)| other == name) {
-            return true;
+/// Whether a name occurs twice among the members, or there are too many to tell. Names are
+/// compared by their hashes: two names that have the same one count as one name, and so make a
+/// range where there could be a number.
+fn may_repeat(members: Members<'_>) -> bool {
+    let mut seen = [0; COMPARED];
+    for (count, (name, _)) in members.enumerate() {
+        let hash =
+            name.chars().fold(Hasher::new(), |hasher, char| hasher.int(i64::from(u32::from(char))));
+        let hash = hash.finish();
+        let (before, after) = seen.split_at_mut_checked(count).unwrap_or_default();
+        match after.first_mut() {
+            Some(place) if !before.contains(&hash) => *place = hash,
+            _ => return true,
         }
     }
     false
@@ -328,6 +330,11 @@ mod tests {
             ("1e-400", "1.0e-400".into()),
             ("123456789.5", "1.234567895e8".into()),
             ("0.0", "0.0".into()),
+            ("10e1024", format!("10{}", zeros(1_024))),
+            ("-0.5e1025", format!("-5{}", zeros(1_024))),
+            // An exponent that wraps around in 64 bits: to 1,000, from either side.
+            ("1e18446744073709552616", format!("1{}", zeros(1_000))),
+            ("-1e-18446744073709550616", format!("-1{}", zeros(1_000))),
         ] {
             let written: std::string::String = written;
             let (min, max) = len(text);
@@ -344,6 +351,28 @@ mod tests {
         // The same name in different objects is none.
         let text = r#"[{"a":1},{"a":{"a":1}}]"#;
         assert_eq!(len(text), (text.len(), text.len()));
+    }
+
+    #[test]
+    fn objects_nested_as_deep_as_can_be_have_an_exact_length() {
+        let deep = format!("{}1{}", "{\"a\":".repeat(127), "}".repeat(127));
+        assert_eq!(len(&deep), (deep.len(), deep.len()));
+    }
+
+    #[test]
+    fn names_are_compared_up_to_128_members() {
+        let object = |count: usize, last: &str| {
+            let many: std::string::String =
+                (1..count).map(|n| format!("\"m{n}\":[{n}],")).collect();
+            format!("{{{many}\"{last}\":1}}")
+        };
+        for count in [1, 2, 64, 65, 127, 128] {
+            let text = object(count, "last");
+            assert_eq!(len(&text), (text.len(), text.len()), "{count}");
+        }
+        assert_eq!(len(&object(128, "m127")).0, 2);
+        // Nobody looks further, so that the work is bounded.
+        assert_eq!(len(&object(129, "last")).0, 2);
     }
 
     #[test]
