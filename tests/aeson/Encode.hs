@@ -1,4 +1,5 @@
--- What aeson makes of each string: reads strings from stdin, writes them to stdout as JSON strings.
+-- What aeson makes of each input on stdin: of a string, the string as JSON; with the argument
+-- `objects`, of the JSON text of an object, the text that decoding and encoding leave of it.
 -- Both sides have frames: a length in bytes (32 bits, big endian), then that many bytes of UTF-8.
 module Main (main) where
 
@@ -6,16 +7,22 @@ import qualified Data.Aeson as J
 import qualified Data.ByteString.Builder as B
 import qualified Data.ByteString.Lazy as L
 import qualified Data.Text.Encoding as T
+import System.Environment (getArgs)
 import System.IO (hSetBinaryMode, stdin, stdout)
 
 main :: IO ()
 main = do
+  arguments <- getArgs
   hSetBinaryMode stdin True
   hSetBinaryMode stdout True
-  L.getContents >>= B.hPutBuilder stdout . mconcat . map (frame . encode) . frames
+  let work = if arguments == ["objects"] then again else encode
+  L.getContents >>= B.hPutBuilder stdout . mconcat . map (frame . work) . frames
 
 encode :: L.ByteString -> L.ByteString
 encode = J.encode . J.String . T.decodeUtf8 . L.toStrict
+
+again :: L.ByteString -> L.ByteString
+again = either error (J.encode :: J.Object -> L.ByteString) . J.eitherDecode
 
 frame :: L.ByteString -> B.Builder
 frame bytes = B.word32BE (fromIntegral (L.length bytes)) <> B.lazyByteString bytes

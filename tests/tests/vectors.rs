@@ -31,6 +31,10 @@ fn every_file_passes() {
     let mut files = 0;
     for entry in std::fs::read_dir(directory()).expect("a directory") {
         let path = entry.expect("an entry").path();
+        // Schemas are not cases: `jtd.rs` has them.
+        if path.to_str().is_some_and(|path| path.ends_with(".jtd.json")) {
+            continue;
+        }
         let report = run(&std::fs::read_to_string(&path).expect("readable")).expect("known");
         assert_eq!(report.failures, Vec::<String>::new(), "{}", path.display());
         assert_ne!(report.passed, 0, "{}", path.display());
