@@ -12,6 +12,7 @@ mod command;
 mod exchange;
 mod json;
 mod length;
+mod rpc;
 mod size;
 
 /// A check's name, and the check: `true` when it held.
@@ -19,7 +20,7 @@ type Check = (&'static str, fn() -> bool);
 
 /// Every module's checks, in the order in which they run.
 const GROUPS: &[&[Check]] =
-    &[json::CHECKS, length::CHECKS, size::CHECKS, command::CHECKS, exchange::CHECKS];
+    &[json::CHECKS, length::CHECKS, size::CHECKS, command::CHECKS, exchange::CHECKS, rpc::CHECKS];
 
 /// Runs every check. `Ok` holds how many there are, `Err` the number of the first that did not
 /// hold, counted from 1; [`name`] tells its name.
