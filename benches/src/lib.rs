@@ -6,6 +6,9 @@ use core::hint::black_box;
 use core::time::Duration;
 use std::time::Instant;
 
+pub mod host;
+pub mod inputs;
+
 /// How long one batch of a candidate runs.
 const BATCH: Duration = Duration::from_millis(2);
 
