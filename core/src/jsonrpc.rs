@@ -114,8 +114,11 @@ impl<'a> Id<'a> {
         let mut hash = Fnv::new();
         if let Some(text) = self.value.as_str() {
             hash.byte(b'"');
-            for char in text.chars() {
-                char.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| hash.byte(byte));
+            match text.as_plain() {
+                Some(plain) => plain.bytes().for_each(|byte| hash.byte(byte)),
+                None => text.chars().for_each(|char| {
+                    char.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| hash.byte(byte));
+                }),
             }
         } else if let Some(number) = self.value.as_integer() {
             hash.byte(b'i');
@@ -221,7 +224,16 @@ impl<'a> Request<'a> {
     /// # Errors
     /// [`Rejected`]; another kind of message is [`Fault::NotARequest`].
     pub fn parse(text: &'a str) -> Result<Self, Rejected<'a>> {
-        match Message::parse(text)? {
+        Self::parse_deep(text, 1, &mut |_, _, _| {})
+    }
+
+    /// As [`parse`](Self::parse), and shows members on the way: see [`Object::parse_deep`].
+    pub(crate) fn parse_deep(
+        text: &'a str,
+        levels: usize,
+        visit: &mut dyn FnMut(usize, Str<'a>, Value<'a>),
+    ) -> Result<Self, Rejected<'a>> {
+        match Message::parse_deep(text, levels, visit)? {
             Message::Request(request) => Ok(request),
             Message::Response(response) => {
                 Err(Rejected { fault: Fault::NotARequest, id: Some(response.id) })
@@ -383,10 +395,16 @@ impl Member {
         [Self::Jsonrpc, Self::Id, Self::Method, Self::Params, Self::Result, Self::Error];
 
     fn named(name: Str<'_>) -> Option<Self> {
-        match name.as_plain() {
-            Some(plain) => Self::ALL.into_iter().find(|member| plain == member.name()),
-            None => Self::ALL.into_iter().find(|member| name == *member.name()),
-        }
+        Some(match name.raw() {
+            "jsonrpc" => Self::Jsonrpc,
+            "id" => Self::Id,
+            "method" => Self::Method,
+            "params" => Self::Params,
+            "result" => Self::Result,
+            "error" => Self::Error,
+            _ if name.as_plain().is_some() => return None,
+            _ => return Self::ALL.into_iter().find(|member| name == *member.name()),
+        })
     }
 
     /// How the member is written.
@@ -408,8 +426,22 @@ impl<'a> Message<'a> {
     /// # Errors
     /// [`Rejected`] with what is wrong and the id that an answer carries.
     pub fn parse(text: &'a str) -> Result<Self, Rejected<'a>> {
+        Self::parse_deep(text, 1, &mut |_, _, _| {})
+    }
+
+    /// As [`parse`](Self::parse), and shows members on the way: see [`Object::parse_deep`].
+    pub(crate) fn parse_deep(
+        text: &'a str,
+        levels: usize,
+        visit: &mut dyn FnMut(usize, Str<'a>, Value<'a>),
+    ) -> Result<Self, Rejected<'a>> {
         let mut members = Members::default();
-        let parsed = Object::parse_with(text, |name, value| members.take(name, value));
+        let parsed = Object::parse_deep(text, levels, &mut |depth, name, value| {
+            if depth == 1 {
+                members.take(name, value);
+            }
+            visit(depth, name, value);
+        });
         let reject =
             |fault, members: &Members<'a>| Err(Rejected { fault, id: members.readable_id() });
         let object = match parsed {

@@ -57,6 +57,20 @@ pub enum Kind {
     Object,
 }
 
+impl Kind {
+    /// The kind of a well-formed value that begins with this byte.
+    fn of(first: Option<u8>) -> Self {
+        match first {
+            Some(b'{') => Self::Object,
+            Some(b'[') => Self::Array,
+            Some(b'"') => Self::String,
+            Some(b't' | b'f') => Self::Bool,
+            Some(b'n') => Self::Null,
+            _ => Self::Number,
+        }
+    }
+}
+
 /// One well-formed JSON value, borrowed from the text it stands in, without white space around it.
 ///
 /// `Debug` shows the kind and the length, never the text.
@@ -83,15 +97,7 @@ impl<'a> Value<'a> {
 
     /// `text` is one well-formed value, trimmed: its first byte tells the kind.
     fn of(text: &'a str) -> Self {
-        let kind = match text.as_bytes().first() {
-            Some(b'{') => Kind::Object,
-            Some(b'[') => Kind::Array,
-            Some(b'"') => Kind::String,
-            Some(b't' | b'f') => Kind::Bool,
-            Some(b'n') => Kind::Null,
-            _ => Kind::Number,
-        };
-        Self { text, kind }
+        Self { text, kind: Kind::of(text.as_bytes().first().copied()) }
     }
 
     /// Reads a text that is one value, with white space around it or not.
@@ -228,8 +234,19 @@ impl<'a> Object<'a> {
         text: &'a str,
         mut visit: impl FnMut(Str<'a>, Value<'a>),
     ) -> Result<Self, Error> {
+        Self::parse_deep(text, 1, &mut |_, name, value| visit(name, value))
+    }
+
+    /// As [`parse_with`](Self::parse_with), and shows the members of objects inside it too, down
+    /// to `levels` containers inside each other (at most four), each with its depth: 1 is a member
+    /// of the object itself. The members of a member's value are shown before that member.
+    pub(crate) fn parse_deep(
+        text: &'a str,
+        levels: usize,
+        visit: &mut dyn FnMut(usize, Str<'a>, Value<'a>),
+    ) -> Result<Self, Error> {
         let mut scanner = Scanner::new(text);
-        let value = scanner.walk(&mut visit)?;
+        let value = scanner.walk(levels, visit)?;
         scanner.end()?;
         let start = text.len().saturating_sub(text.trim_start().len());
         value.as_object().ok_or(Error::new(ErrorKind::NotAnObject, start))
@@ -291,6 +308,29 @@ impl fmt::Debug for Object<'_> {
         write!(f, "Object({} bytes)", self.text.len())
     }
 }
+
+/// A member that is looked for among those that [`Object::parse_deep`] shows.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Found<'a> {
+    last: Option<Value<'a>>,
+    twice: bool,
+}
+
+impl<'a> Found<'a> {
+    /// It is here.
+    pub(crate) fn add(&mut self, value: Value<'a>) {
+        self.twice |= self.last.is_some();
+        self.last = Some(value);
+    }
+
+    /// Its value, if there is one; or that it occurs twice.
+    pub(crate) fn get(&self) -> Result<Option<Value<'a>>, Twice> {
+        if self.twice { Err(Twice) } else { Ok(self.last) }
+    }
+}
+
+/// A member occurs twice.
+pub(crate) struct Twice;
 
 /// Where `part`, a slice of `whole`, begins in it; zero when it is no slice of it.
 pub(crate) fn offset_in(whole: &str, part: &str) -> usize {
@@ -380,8 +420,6 @@ pub struct Str<'a> {
 }
 
 impl<'a> Str<'a> {
-    const EMPTY: Self = Self { text: "\"\"" };
-
     /// `text` is one well-formed string with its quotes.
     fn new(text: &'a str) -> Self {
         Self { text }
@@ -432,9 +470,13 @@ impl Eq for Str<'_> {}
 
 impl PartialEq<str> for Str<'_> {
     fn eq(&self, other: &str) -> bool {
-        match self.as_plain() {
-            Some(plain) => plain == other,
-            None => self.chars().eq(other.chars()),
+        let raw = self.raw();
+        let is_plain = || !raw.as_bytes().contains(&b'\\');
+        // An escape is longer than what it means.
+        match raw.len().cmp(&other.len()) {
+            Ordering::Less => false,
+            Ordering::Equal => raw == other && is_plain(),
+            Ordering::Greater => !is_plain() && self.chars().eq(other.chars()),
         }
     }
 }
@@ -500,6 +542,12 @@ impl fmt::Debug for Chars<'_> {
 
 /// A well-formed number as an integer, exactly, if it is one that an `i64` holds.
 fn integer(number: &str) -> Option<i64> {
+    if number.len() <= 18 && number.bytes().all(|digit| digit.is_ascii_digit()) {
+        // Nearly every one: digits that an i64 is sure to hold.
+        return Some(number.bytes().fold(0, |value: i64, digit| {
+            value.wrapping_mul(10).wrapping_add(i64::from(digit.wrapping_sub(b'0')))
+        }));
+    }
     let (negative, digits) = match number.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, number),
