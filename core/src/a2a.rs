@@ -449,7 +449,8 @@ impl Binding for A2a {
         Self::check(&request, &parameters, versions, place)
             .map_err(|failure| Refusal::new(failure, id))?;
         let streaming = STREAMING_METHODS.iter().any(|method| request.method == **method);
-        Ok(Accepted::new(Expectation { id: Some(request.id.print()), streaming }, id))
+        let expected = Expectation { id: Some(request.id.print()), streaming };
+        Ok(Accepted::new(expected, id).object(request.object))
     }
 
     fn classify<'m>(&self, expected: &Expectation, reply: &'m str) -> Class<'m> {

@@ -138,6 +138,9 @@ impl fmt::Debug for Id<'_> {
 
 /// Whether a well-formed number has no fractional part. Exact for numbers of any size.
 fn is_integral(number: &str) -> bool {
+    if number.bytes().all(|digit| digit.is_ascii_digit()) {
+        return true;
+    }
     let (mantissa, exponent) = match number.find(['e', 'E']) {
         Some(at) => (number.get(..at).unwrap_or_default(), number.get(at..).unwrap_or_default()),
         None => (number, ""),

@@ -165,7 +165,7 @@ impl Binding for Mcp {
         let id = Some(request.id.get());
         envelope.check(&request, versions).map_err(|failure| Refusal::new(failure, id))?;
         let expected = Expectation { id: Some(request.id.print()), streaming: false };
-        Ok(Accepted::new(expected, id))
+        Ok(Accepted::new(expected, id).object(request.object))
     }
 
     fn classify<'m>(&self, expected: &Expectation, reply: &'m str) -> Class<'m> {

@@ -752,8 +752,15 @@ impl<B: Binding, S: Storage> Caller<B, S> {
             To::Member { member, name, group_member, .. } => Some((name, group_member, member)),
             To::Contact(_) | To::Everyone(_) => None,
         };
-        let command = Command::new(name.map(|(name, ..)| name), binding.name(), call.request)
-            .map_err(CallError::Command)?;
+        let member = name.map(|(name, ..)| name);
+        let command = match accepted.object {
+            // The binding has read it.
+            Some(object) if object.get_text() == call.request.trim() => {
+                Command::of(member, binding.name(), object)
+            }
+            _ => Command::new(member, binding.name(), call.request),
+        }
+        .map_err(CallError::Command)?;
         let text = command.write(self.config.mention_form, out).map_err(CallError::Buffer)?;
 
         let mentions = name.map(|(name, _, member)| (name, member));

@@ -303,6 +303,15 @@ impl<'a> Object<'a> {
     }
 }
 
+/// Whether both are the same text.
+impl PartialEq for Object<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Object<'_> {}
+
 impl fmt::Debug for Object<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Object({} bytes)", self.text.len())
