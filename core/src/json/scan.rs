@@ -20,6 +20,7 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
+    #[inline(always)]
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -28,6 +29,7 @@ impl<'a> Scanner<'a> {
         self.skip(1);
     }
 
+    #[inline(always)]
     fn skip(&mut self, bytes: usize) {
         // The place is never beyond the text's end, so this does not wrap.
         self.at = self.at.wrapping_add(bytes);
@@ -53,6 +55,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    #[inline(always)]
     pub(super) fn white_space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.step();
@@ -91,8 +94,29 @@ impl<'a> Scanner<'a> {
     }
 
     /// A string; the next byte is its opening quote.
+    #[inline(always)]
     fn string(&mut self) -> Scanned<()> {
         self.step();
+        // Most names and short strings have no escape and end within two words.
+        let bytes = self.text.as_bytes();
+        for _ in 0..2 {
+            let Some(word) = bytes.get(self.at..).and_then(<[u8]>::first_chunk) else { break };
+            let found = special(u64::from_le_bytes(*word));
+            if found == 0 {
+                self.skip(8);
+                continue;
+            }
+            self.skip((found.trailing_zeros() / 8) as usize);
+            if self.take(b'"') {
+                return Ok(());
+            }
+            break;
+        }
+        self.long_string()
+    }
+
+    /// The rest of a string.
+    fn long_string(&mut self) -> Scanned<()> {
         self.skip_clean();
         loop {
             match self.peek() {
@@ -117,7 +141,7 @@ impl<'a> Scanner<'a> {
     fn skip_clean(&mut self) {
         let bytes = self.text.as_bytes();
         loop {
-            // Up to four words: most names and short strings end here.
+            // A few words, then rows.
             for _ in 0..4 {
                 let Some(word) = bytes.get(self.at..).and_then(<[u8]>::first_chunk) else {
                     while self
@@ -135,7 +159,6 @@ impl<'a> Scanner<'a> {
                 }
                 self.skip(8);
             }
-            // Longer runs go by rows.
             self.skip_rows();
         }
     }
@@ -148,9 +171,8 @@ impl<'a> Scanner<'a> {
             return;
         }
         let bytes = self.text.as_bytes();
-        while let Some(row) = bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
+        'rows: while let Some(row) = bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
             let mut found = specials(row);
-            let mut next = ROW;
             while found != 0 {
                 let place = found.trailing_zeros() as usize;
                 let escape = self.at.wrapping_add(place);
@@ -160,11 +182,14 @@ impl<'a> Scanner<'a> {
                     self.at = escape;
                     return;
                 }
-                // The second byte may be the first one of the next row.
-                next = next.max(place.wrapping_add(2));
+                if place == ROW - 1 {
+                    // The second byte is the first one of the next row.
+                    self.skip(ROW + 1);
+                    continue 'rows;
+                }
                 found &= !(0b11 << place);
             }
-            self.skip(next);
+            self.skip(ROW);
         }
     }
 
