@@ -41,7 +41,7 @@ const ROWS: usize = 255;
 const BLOCK: usize = LANES * ROWS;
 
 /// The most bytes that one byte of text can become.
-const MAX_COST: usize = 6;
+pub(crate) const MAX_COST: usize = 6;
 
 /// What escaping adds to a control character without a short form (`\u00xx`).
 const LONG: u8 = 5;
@@ -98,17 +98,23 @@ pub(crate) fn extra_by_lanes(bytes: &[u8]) -> usize {
         .chunks(BLOCK)
         .map(|block| {
             let (mut short, mut long) = ([0_u8; LANES], [0_u8; LANES]);
-            let rows = block.chunks_exact(LANES);
-            let rest = rows.remainder();
-            for row in rows {
+            let mut count = |row: &[u8]| {
                 for ((short, long), &byte) in short.iter_mut().zip(&mut long).zip(row) {
                     *short = short.wrapping_add(u8::from(is_short(byte)));
                     *long = long.wrapping_add(u8::from(is_long(byte)));
                 }
+            };
+            let rows = block.chunks_exact(LANES);
+            let rest = rows.remainder();
+            rows.for_each(&mut count);
+            // A row of its own, filled up with bytes that cost nothing extra. Where there is a
+            // rest the block has fewer rows than a lane can count.
+            let mut last = [b' '; LANES];
+            for (place, &byte) in last.iter_mut().zip(rest) {
+                *place = byte;
             }
-            total(&short)
-                .saturating_add(total(&long).saturating_mul(usize::from(LONG)))
-                .saturating_add(extra_by_table(rest))
+            count(&last);
+            total(&short).saturating_add(total(&long).saturating_mul(usize::from(LONG)))
         })
         .fold(0, usize::saturating_add)
 }

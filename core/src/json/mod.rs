@@ -426,12 +426,14 @@ impl fmt::Debug for Elements<'_> {
 pub struct Str<'a> {
     /// With the quotes.
     text: &'a str,
+    /// Whether nothing is escaped.
+    plain: bool,
 }
 
 impl<'a> Str<'a> {
     /// `text` is one well-formed string with its quotes.
     fn new(text: &'a str) -> Self {
-        Self { text }
+        Self { text, plain: !text.as_bytes().contains(&b'\\') }
     }
 
     /// The string as it is written, with its quotes.
@@ -446,8 +448,7 @@ impl<'a> Str<'a> {
 
     /// The string's meaning, where that is a slice of the text: when nothing is escaped.
     pub fn as_plain(&self) -> Option<&'a str> {
-        let raw = self.raw();
-        if raw.as_bytes().contains(&b'\\') { None } else { Some(raw) }
+        self.plain.then(|| self.raw())
     }
 
     /// The characters that the string means.
@@ -471,7 +472,11 @@ impl<'a> Str<'a> {
 impl PartialEq<Str<'_>> for Str<'_> {
     /// Whether both mean the same.
     fn eq(&self, other: &Str<'_>) -> bool {
-        self.text == other.text || self.chars().eq(other.chars())
+        if self.plain && other.plain {
+            self.text == other.text
+        } else {
+            self.chars().eq(other.chars())
+        }
     }
 }
 
@@ -479,14 +484,7 @@ impl Eq for Str<'_> {}
 
 impl PartialEq<str> for Str<'_> {
     fn eq(&self, other: &str) -> bool {
-        let raw = self.raw();
-        let is_plain = || !raw.as_bytes().contains(&b'\\');
-        // An escape is longer than what it means.
-        match raw.len().cmp(&other.len()) {
-            Ordering::Less => false,
-            Ordering::Equal => raw == other && is_plain(),
-            Ordering::Greater => !is_plain() && self.chars().eq(other.chars()),
-        }
+        if self.plain { self.raw() == other } else { self.chars().eq(other.chars()) }
     }
 }
 

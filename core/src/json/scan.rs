@@ -4,6 +4,14 @@ use super::{Error, ErrorKind, Kind, MAX_DEPTH, Str, Value};
 
 type Scanned<T> = Result<T, Error>;
 
+/// Where a member's name stands, its quotes included.
+#[derive(Clone, Copy, Default)]
+struct Name {
+    from: usize,
+    to: usize,
+    plain: bool,
+}
+
 /// Walks over a text that is known to be UTF-8.
 #[derive(Clone, Copy)]
 pub(super) struct Scanner<'a> {
@@ -73,29 +81,34 @@ impl<'a> Scanner<'a> {
 
     /// A member's name and the colon, with the white space around them.
     pub(super) fn name(&mut self) -> Scanned<Str<'a>> {
-        let (from, to) = self.name_span()?;
-        Ok(Str::new(self.text.get(from..to).unwrap_or_default()))
+        let name = self.name_span()?;
+        Ok(self.name_at(name))
     }
 
-    /// Where a member's name begins and ends, its quotes included; steps over the colon too.
-    fn name_span(&mut self) -> Scanned<(usize, usize)> {
+    fn name_at(&self, Name { from, to, plain }: Name) -> Str<'a> {
+        Str { text: self.text.get(from..to).unwrap_or_default(), plain }
+    }
+
+    /// Steps over a member's name and the colon.
+    #[inline(always)]
+    fn name_span(&mut self) -> Scanned<Name> {
         self.white_space();
         if self.peek() != Some(b'"') {
             return self.unexpected();
         }
         let from = self.at;
-        self.string()?;
+        let plain = self.string()?;
         let to = self.at;
         self.white_space();
         if !self.take(b':') {
             return self.unexpected();
         }
-        Ok((from, to))
+        Ok(Name { from, to, plain })
     }
 
-    /// A string; the next byte is its opening quote.
+    /// A string; the next byte is its opening quote. Whether nothing in it is escaped.
     #[inline(always)]
-    fn string(&mut self) -> Scanned<()> {
+    fn string(&mut self) -> Scanned<bool> {
         self.step();
         // Most names and short strings have no escape and end within two words.
         let bytes = self.text.as_bytes();
@@ -108,7 +121,7 @@ impl<'a> Scanner<'a> {
             }
             self.skip((found.trailing_zeros() / 8) as usize);
             if self.take(b'"') {
-                return Ok(());
+                return Ok(true);
             }
             break;
         }
@@ -116,16 +129,17 @@ impl<'a> Scanner<'a> {
     }
 
     /// The rest of a string.
-    fn long_string(&mut self) -> Scanned<()> {
-        self.skip_clean();
+    fn long_string(&mut self) -> Scanned<bool> {
+        let mut plain = self.skip_clean();
         loop {
             match self.peek() {
                 None => return self.fail(ErrorKind::UnexpectedEnd),
                 Some(b'"') => {
                     self.step();
-                    return Ok(());
+                    return Ok(plain);
                 }
                 Some(b'\\') => {
+                    plain = false;
                     self.escape()?;
                     // Where one is, there are often more.
                     self.skip_rows();
@@ -137,9 +151,10 @@ impl<'a> Scanner<'a> {
     }
 
     /// Moves on to the next quote, backslash or control character; in a long string it may step
-    /// over escapes of one character.
-    fn skip_clean(&mut self) {
+    /// over escapes of one character. Whether it met none.
+    fn skip_clean(&mut self) -> bool {
         let bytes = self.text.as_bytes();
+        let mut plain = true;
         loop {
             // A few words, then rows.
             for _ in 0..4 {
@@ -150,26 +165,27 @@ impl<'a> Scanner<'a> {
                     {
                         self.step();
                     }
-                    return;
+                    return plain;
                 };
                 let found = special(u64::from_le_bytes(*word));
                 if found != 0 {
                     self.skip((found.trailing_zeros() / 8) as usize);
-                    return;
+                    return plain;
                 }
                 self.skip(8);
             }
-            self.skip_rows();
+            plain &= self.skip_rows();
         }
     }
 
     /// Moves on row by row over clean bytes and escapes of one character, as far as whole rows
-    /// reach or to the first byte that needs a closer look.
-    fn skip_rows(&mut self) {
+    /// reach or to the first byte that needs a closer look. Whether it met no escape.
+    fn skip_rows(&mut self) -> bool {
         if !cfg!(any(target_feature = "sse2", target_feature = "neon", target_feature = "simd128"))
         {
-            return;
+            return true;
         }
+        let mut plain = true;
         let bytes = self.text.as_bytes();
         'rows: while let Some(row) = bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
             let mut found = specials(row);
@@ -180,8 +196,9 @@ impl<'a> Scanner<'a> {
                     && bytes.get(escape.wrapping_add(1)).is_some_and(|byte| is_short(*byte));
                 if !is_short {
                     self.at = escape;
-                    return;
+                    return plain;
                 }
+                plain = false;
                 if place == ROW - 1 {
                     // The second byte is the first one of the next row.
                     self.skip(ROW + 1);
@@ -191,6 +208,7 @@ impl<'a> Scanner<'a> {
             }
             self.skip(ROW);
         }
+        plain
     }
 
     /// An escape; the next byte is its backslash.
@@ -312,7 +330,7 @@ impl<'a> Scanner<'a> {
         let mut depth: u32 = 0;
         let kind = Kind::of(self.peek());
         // The member that is being read at each depth: its name and where its value begins.
-        let mut members = [((0, 0), 0); LEVELS];
+        let mut members = [(Name::default(), 0); LEVELS];
         let members = members.get_mut(..levels).unwrap_or_default();
         loop {
             self.white_space();
@@ -374,8 +392,8 @@ impl<'a> Scanner<'a> {
                 }
                 let object = open & 1 == 1;
                 if object {
-                    if let Some(((name, end), value)) = level(members, depth).copied() {
-                        let name = Str::new(self.text.get(name..end).unwrap_or_default());
+                    if let Some((name, value)) = level(members, depth).copied() {
+                        let name = self.name_at(name);
                         visit(depth as usize, name, Value::of(self.span(value)));
                     }
                 }
@@ -507,7 +525,7 @@ mod tests {
                     let mut scanner = Scanner::new(&text);
                     let result = scanner.string();
                     if ok {
-                        result.unwrap();
+                        assert!(!result.unwrap());
                         assert_eq!(scanner.at(), text.len() - 1);
                     } else {
                         let offset = 3 + before.len();
@@ -541,7 +559,7 @@ mod tests {
         for length in 0..200 {
             let text = std::format!("\"{}\"x", "é".repeat(length));
             let mut scanner = Scanner::new(&text);
-            scanner.string().unwrap();
+            assert!(scanner.string().unwrap());
             assert_eq!(scanner.at(), 2 * length + 2);
         }
     }
