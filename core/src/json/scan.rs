@@ -4,12 +4,16 @@ use super::{Error, ErrorKind, Kind, MAX_DEPTH, Str, Value};
 
 type Scanned<T> = Result<T, Error>;
 
-/// Where a member's name stands, its quotes included.
+/// A member that is being read.
 #[derive(Clone, Copy, Default)]
-struct Name {
-    from: usize,
-    to: usize,
+struct Member {
+    /// Where its name stands, the quotes included.
+    name: usize,
+    name_end: usize,
+    /// Whether nothing in its name is escaped.
     plain: bool,
+    /// Where its value begins.
+    value: usize,
 }
 
 /// Walks over a text that is known to be UTF-8.
@@ -81,29 +85,35 @@ impl<'a> Scanner<'a> {
 
     /// A member's name and the colon, with the white space around them.
     pub(super) fn name(&mut self) -> Scanned<Str<'a>> {
-        let name = self.name_span()?;
-        Ok(self.name_at(name))
+        let mut member = Member::default();
+        self.name_of(Some(&mut member))?;
+        Ok(self.name_at(&member))
     }
 
-    fn name_at(&self, Name { from, to, plain }: Name) -> Str<'a> {
-        Str { text: self.text.get(from..to).unwrap_or_default(), plain }
+    fn name_at(&self, member: &Member) -> Str<'a> {
+        let text = self.text.get(member.name..member.name_end).unwrap_or_default();
+        Str { text, plain: member.plain }
     }
 
     /// Steps over a member's name and the colon.
     #[inline(always)]
-    fn name_span(&mut self) -> Scanned<Name> {
+    fn name_of(&mut self, member: Option<&mut Member>) -> Scanned<()> {
         self.white_space();
         if self.peek() != Some(b'"') {
             return self.unexpected();
         }
         let from = self.at;
         let plain = self.string()?;
-        let to = self.at;
+        if let Some(member) = member {
+            member.name = from;
+            member.name_end = self.at;
+            member.plain = plain;
+        }
         self.white_space();
         if !self.take(b':') {
             return self.unexpected();
         }
-        Ok(Name { from, to, plain })
+        Ok(())
     }
 
     /// A string; the next byte is its opening quote. Whether nothing in it is escaped.
@@ -330,12 +340,12 @@ impl<'a> Scanner<'a> {
         let mut depth: u32 = 0;
         let kind = Kind::of(self.peek());
         // The member that is being read at each depth: its name and where its value begins.
-        let mut members = [(Name::default(), 0); LEVELS];
+        let mut members = [Member::default(); LEVELS];
         let members = members.get_mut(..levels).unwrap_or_default();
         loop {
             self.white_space();
             if let Some(member) = level(members, depth) {
-                member.1 = self.at;
+                member.value = self.at;
             }
             // Does a container open here that is not empty?
             let opened = match self.peek() {
@@ -356,10 +366,7 @@ impl<'a> Scanner<'a> {
                         open = (open << 1) | u128::from(object);
                         depth = depth.wrapping_add(1);
                         if object {
-                            let name = self.name_span()?;
-                            if let Some(member) = level(members, depth) {
-                                member.0 = name;
-                            }
+                            self.name_of(level(members, depth))?;
                         }
                         true
                     }
@@ -392,9 +399,10 @@ impl<'a> Scanner<'a> {
                 }
                 let object = open & 1 == 1;
                 if object {
-                    if let Some((name, value)) = level(members, depth).copied() {
-                        let name = self.name_at(name);
-                        visit(depth as usize, name, Value::of(self.span(value)));
+                    // Read field by field: the processor has only just stored them.
+                    if let Some(member) = level(members, depth) {
+                        let name = self.name_at(member);
+                        visit(depth as usize, name, Value::of(self.span(member.value)));
                     }
                 }
                 self.white_space();
@@ -402,10 +410,7 @@ impl<'a> Scanner<'a> {
                     Some(b',') => {
                         self.step();
                         if object {
-                            let name = self.name_span()?;
-                            if let Some(member) = level(members, depth) {
-                                member.0 = name;
-                            }
+                            self.name_of(level(members, depth))?;
                         }
                         break;
                     }
