@@ -305,7 +305,7 @@ impl<'m> StreamEvent<'m> {
             (Self::default(), Event::default(), Found::default());
         let message = Message::parse_deep(text, 4, &mut |depth, name, value| match depth {
             1 => {
-                if name == *"result" {
+                if *name == *"result" {
                     found = result;
                 }
                 (result, event, state) = Default::default();
@@ -315,15 +315,15 @@ impl<'m> StreamEvent<'m> {
                 state = Found::default();
             }
             3 => event.add(name, value, mem::take(&mut state)),
-            _ if name == *"state" => state.add(value),
+            _ if *name == *"state" => state.add(value),
             _ => {}
         })?;
         Ok((message, found))
     }
 
     /// A member of the `StreamResponse`. ProtoJSON has two spellings of a name.
-    fn add(&mut self, name: Str<'m>, value: Value<'m>, event: Event<'m>) {
-        let arm = match word(name, &mut [0; LONGEST_WORD]) {
+    fn add(&mut self, name: &Str<'m>, value: &Value<'m>, event: Event<'m>) {
+        let arm = match word(*name, &mut [0; LONGEST_WORD]) {
             "message" => Arm::Message,
             "task" => Arm::Task,
             "statusUpdate" | "status_update" => Arm::StatusUpdate,
@@ -359,8 +359,8 @@ impl<'m> StreamEvent<'m> {
 
 impl<'m> Event<'m> {
     /// A member of a task or an update; of two with one name the last one counts.
-    fn add(&mut self, name: Str<'m>, value: Value<'m>, state: Found<'m>) {
-        match word(name, &mut [0; LONGEST_WORD]) {
+    fn add(&mut self, name: &Str<'m>, value: &Value<'m>, state: Found<'m>) {
+        match word(*name, &mut [0; LONGEST_WORD]) {
             "id" => self.id = value.as_str(),
             "taskId" | "task_id" => self.task_id = value.as_str(),
             "status" => {
@@ -437,7 +437,7 @@ impl Binding for A2a {
     ) -> Result<Accepted<'m>, Refusal<'m>> {
         let mut parameters = Found::default();
         let request = Request::parse_deep(request, 1, &mut |_, name, value| {
-            if name == *SERVICE_PARAMETERS {
+            if *name == *SERVICE_PARAMETERS {
                 parameters.add(value);
             }
         })?;

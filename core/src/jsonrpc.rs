@@ -234,7 +234,7 @@ impl<'a> Request<'a> {
     pub(crate) fn parse_deep(
         text: &'a str,
         levels: usize,
-        visit: &mut dyn FnMut(usize, Str<'a>, Value<'a>),
+        visit: &mut dyn FnMut(usize, &Str<'a>, &Value<'a>),
     ) -> Result<Self, Rejected<'a>> {
         match Message::parse_deep(text, levels, visit)? {
             Message::Request(request) => Ok(request),
@@ -345,7 +345,7 @@ struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    fn take(&mut self, name: Str<'a>, value: Value<'a>) {
+    fn take(&mut self, name: &Str<'a>, value: &Value<'a>) {
         let Some(member) = Member::named(name) else { return };
         let place = match member {
             Member::Jsonrpc => &mut self.jsonrpc,
@@ -359,7 +359,7 @@ impl<'a> Members<'a> {
             self.twice = self.twice.or(Some(member));
             self.id_twice |= member == Member::Id;
         }
-        *place = Some(value);
+        *place = Some(*value);
     }
 
     /// The id that an answer to a rejected message carries.
@@ -397,7 +397,7 @@ impl Member {
     const ALL: [Self; 6] =
         [Self::Jsonrpc, Self::Id, Self::Method, Self::Params, Self::Result, Self::Error];
 
-    fn named(name: Str<'_>) -> Option<Self> {
+    fn named(name: &Str<'_>) -> Option<Self> {
         Some(match name.raw() {
             "jsonrpc" => Self::Jsonrpc,
             "id" => Self::Id,
@@ -406,7 +406,7 @@ impl Member {
             "result" => Self::Result,
             "error" => Self::Error,
             _ if name.as_plain().is_some() => return None,
-            _ => return Self::ALL.into_iter().find(|member| name == *member.name()),
+            _ => return Self::ALL.into_iter().find(|member| *name == *member.name()),
         })
     }
 
@@ -436,7 +436,7 @@ impl<'a> Message<'a> {
     pub(crate) fn parse_deep(
         text: &'a str,
         levels: usize,
-        visit: &mut dyn FnMut(usize, Str<'a>, Value<'a>),
+        visit: &mut dyn FnMut(usize, &Str<'a>, &Value<'a>),
     ) -> Result<Self, Rejected<'a>> {
         let mut members = Members::default();
         let parsed = Object::parse_deep(text, levels, &mut |depth, name, value| {

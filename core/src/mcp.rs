@@ -76,21 +76,21 @@ impl<'m> Envelope<'m> {
         let (mut params, mut meta) = (Self::default(), Self::default());
         let request = Request::parse_deep(request, 3, &mut |depth, name, value| match depth {
             1 => {
-                if name == *"params" {
+                if *name == *"params" {
                     envelope = params;
                 }
                 (params, meta) = (Self::default(), Self::default());
             }
             2 => {
-                if name == *"_meta" {
+                if *name == *"_meta" {
                     meta.meta = params.meta;
                     meta.meta.add(value);
                     params = meta;
                 }
                 meta = Self::default();
             }
-            _ if name == *META_PROTOCOL_VERSION => meta.version.add(value),
-            _ if name == *META_CLIENT_CAPABILITIES => meta.capabilities.add(value),
+            _ if *name == *META_PROTOCOL_VERSION => meta.version.add(value),
+            _ if *name == *META_CLIENT_CAPABILITIES => meta.capabilities.add(value),
             _ => {}
         })?;
         Ok((request, envelope))

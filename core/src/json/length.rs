@@ -120,7 +120,8 @@ pub(crate) fn extra_by_lanes(bytes: &[u8]) -> usize {
 }
 
 fn total(lanes: &[u8; LANES]) -> usize {
-    lanes.iter().map(|&lane| usize::from(lane)).sum()
+    // 32 lanes of at most 255 fit.
+    usize::from(lanes.iter().fold(0_u16, |sum, &lane| sum.wrapping_add(u16::from(lane))))
 }
 
 /// What escaping adds to the bytes, counted in the way that suits the target.

@@ -332,7 +332,7 @@ impl<'a> Scanner<'a> {
     pub(super) fn walk(
         &mut self,
         levels: usize,
-        visit: &mut dyn FnMut(usize, Str<'a>, Value<'a>),
+        visit: &mut dyn FnMut(usize, &Str<'a>, &Value<'a>),
     ) -> Scanned<Value<'a>> {
         self.white_space();
         let from = self.at;
@@ -402,7 +402,7 @@ impl<'a> Scanner<'a> {
                     // Read field by field: the processor has only just stored them.
                     if let Some(member) = level(members, depth) {
                         let name = self.name_at(member);
-                        visit(depth as usize, name, Value::of(self.span(member.value)));
+                        visit(depth as usize, &name, &Value::of(self.span(member.value)));
                     }
                 }
                 self.white_space();
@@ -544,7 +544,7 @@ mod tests {
     #[test]
     fn members_are_visited_as_deep_as_asked_for() {
         let text = r#"{"a":{"b":{"c":{"d":1}},"e":[{"f":2}]},"g":3}"#;
-        let visited = |visits: &mut std::vec::Vec<std::string::String>, depth, name: Str<'_>| {
+        let visited = |visits: &mut std::vec::Vec<std::string::String>, depth, name: &Str<'_>| {
             visits.push(std::format!("{depth}{}", name.raw()));
         };
         let mut visits = std::vec::Vec::new();
