@@ -56,7 +56,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::command::{Command, MentionForm, NewCommandError};
-use super::failure::shortest_failure;
+use super::failure::check_failure;
 use super::size::{self, Margin, MessageShape, Quote, QuoteKind, SentAt, TooLarge};
 use super::{
     Chat, ContactId, GroupId, GroupMemberId, IdTooLong, Item, ItemId, MemberId, Quoted, Sender,
@@ -776,7 +776,8 @@ impl<B: Binding, S: Storage> Caller<B, S> {
         let kind = if chat.is_group() { QuoteKind::GROUP } else { QuoteKind::Direct };
         let quote = Quote::received(escaped, kind).sent_at(SentAt::Worst);
         let room = shape.mentions(&[]).quote(quote).room();
-        let needed = self.config.min_reply_room.max(shortest_failure(binding, accepted.id));
+        let needed = check_failure(binding, accepted.id, room).err().unwrap_or(0);
+        let needed = needed.max(self.config.min_reply_room);
         if room < needed {
             return Err(CallError::NoRoomForReply { room, needed });
         }

@@ -2,7 +2,7 @@
 
 use crate::binding::{Binding, Failure};
 use crate::json::Writer;
-use crate::json::length::escaped_len;
+use crate::json::length::{MAX_COST, escaped_len};
 
 /// Room for the shortest error of either standard binding, without its id.
 const SHORTEST: usize = 256;
@@ -19,4 +19,22 @@ pub(super) fn shortest_failure<B: Binding>(binding: B, id: Option<&str>) -> usiz
         // A binding that writes more has its text counted twice over, as if all were escaped.
         Err(error) => error.needed.saturating_mul(2).saturating_add(id),
     }
+}
+
+/// Whether the shortest error that the binding writes with this id takes at most `room` escaped
+/// bytes; if not, how many it takes.
+pub(super) fn check_failure<B: Binding>(
+    binding: B,
+    id: Option<&str>,
+    room: usize,
+) -> Result<(), usize> {
+    // Nearly always there is room even if every byte has the longest escape, and then nothing
+    // has to be measured.
+    let mut counter = Writer::new(&mut []);
+    binding.write_failure(&Failure::Internal, id, &mut counter);
+    if counter.needed().saturating_mul(MAX_COST) <= room {
+        return Ok(());
+    }
+    let needed = shortest_failure(binding, id);
+    if needed <= room { Ok(()) } else { Err(needed) }
 }
