@@ -116,9 +116,11 @@ impl<S: Storage> Open<S> {
     }
 }
 
+type Work<S> = fn(&mut Open<S>) -> usize;
+
 fn table<S: Storage>(storage: &str) {
     println!("{storage}");
-    let work: [(&str, fn(&mut Open<S>) -> usize); 3] = [
+    let work: [(&str, Work<S>); 3] = [
         ("a notification", Open::notification),
         ("a last reply and a new call", Open::turnover),
         ("poll_timeout", |open| open.poll()),
