@@ -21,7 +21,7 @@ use crate::binding::{
     Accepted, Binding, Class, End, Expectation, Failure, Foreign, MAX_VERSION_LEN, Place,
     ProtocolName, Refusal,
 };
-use crate::json::{Found, Kind, Object, Str, Value, Writer};
+use crate::json::{Found, Kind, Object, Str, Value, Visited, Writer};
 use crate::jsonrpc::{self, ErrorId, IdKind, Message, Rejected, Request};
 
 /// The URI of this binding in an Agent Card ("Identification").
@@ -303,33 +303,34 @@ impl<'m> StreamEvent<'m> {
         // What has been seen so far inside the members, one in the other, that are being read.
         let (mut result, mut event, mut state) =
             (Self::default(), Event::default(), Found::default());
-        let message = Message::parse_deep(text, 4, &mut |depth, name, value| match depth {
+        let message = Message::parse_deep(text, 4, &mut |seen| match seen.depth {
             1 => {
-                if *name == *"result" {
+                if seen.name == *"result" {
                     found = result;
                 }
                 (result, event, state) = Default::default();
             }
             2 => {
-                result.add(name, value, mem::take(&mut event));
+                result.add(seen, mem::take(&mut event));
                 state = Found::default();
             }
-            3 => event.add(name, value, mem::take(&mut state)),
-            _ if *name == *"state" => state.add(value),
+            3 => event.add(seen, mem::take(&mut state)),
+            _ if seen.name == *"state" => state.add(seen.value()),
             _ => {}
         })?;
         Ok((message, found))
     }
 
     /// A member of the `StreamResponse`. ProtoJSON has two spellings of a name.
-    fn add(&mut self, name: &Str<'m>, value: &Value<'m>, event: Event<'m>) {
-        let arm = match word(*name, &mut [0; LONGEST_WORD]) {
+    fn add(&mut self, seen: &Visited<'m>, event: Event<'m>) {
+        let arm = match word(seen.name, &mut [0; LONGEST_WORD]) {
             "message" => Arm::Message,
             "task" => Arm::Task,
             "statusUpdate" | "status_update" => Arm::StatusUpdate,
             "artifactUpdate" | "artifact_update" => Arm::ArtifactUpdate,
             _ => return,
         };
+        let value = seen.value();
         if value.is_null() {
             return;
         }
@@ -359,10 +360,10 @@ impl<'m> StreamEvent<'m> {
 
 impl<'m> Event<'m> {
     /// A member of a task or an update; of two with one name the last one counts.
-    fn add(&mut self, name: &Str<'m>, value: &Value<'m>, state: Found<'m>) {
-        match word(*name, &mut [0; LONGEST_WORD]) {
-            "id" => self.id = value.as_str(),
-            "taskId" | "task_id" => self.task_id = value.as_str(),
+    fn add(&mut self, seen: &Visited<'m>, state: Found<'m>) {
+        match word(seen.name, &mut [0; LONGEST_WORD]) {
+            "id" => self.id = seen.value().as_str(),
+            "taskId" | "task_id" => self.task_id = seen.value().as_str(),
             "status" => {
                 let state = state.get().ok().flatten();
                 self.status = state.map_or(State::Working, State::of);
@@ -436,9 +437,9 @@ impl Binding for A2a {
         place: Place,
     ) -> Result<Accepted<'m>, Refusal<'m>> {
         let mut parameters = Found::default();
-        let request = Request::parse_deep(request, 1, &mut |_, name, value| {
-            if *name == *SERVICE_PARAMETERS {
-                parameters.add(value);
+        let request = Request::parse_deep(request, 1, &mut |seen| {
+            if seen.name == *SERVICE_PARAMETERS {
+                parameters.add(seen.value());
             }
         })?;
         if request.id.kind() == IdKind::Fraction {

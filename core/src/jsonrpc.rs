@@ -18,7 +18,7 @@
 use core::fmt;
 use core::num::NonZeroU64;
 
-use crate::json::{self, Kind, Object, Str, Value, Writer};
+use crate::json::{self, Kind, Object, Str, Value, Visited, Writer};
 
 /// The text is not JSON (JSON-RPC 2.0 section 5.1).
 pub const PARSE_ERROR: i64 = -32700;
@@ -122,7 +122,7 @@ impl<'a> Id<'a> {
             }
         } else if let Some(number) = self.value.as_integer() {
             hash.byte(b'i');
-            number.to_le_bytes().into_iter().for_each(|byte| hash.byte(byte));
+            hash.word(number as u64);
         } else {
             self.get().bytes().for_each(|byte| hash.byte(byte));
         }
@@ -182,7 +182,12 @@ impl Fnv {
     }
 
     fn byte(&mut self, byte: u8) {
-        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        self.word(u64::from(byte));
+    }
+
+    /// Different words end differently: the multiplier is odd.
+    fn word(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x0100_0000_01b3);
     }
 }
 
@@ -227,14 +232,14 @@ impl<'a> Request<'a> {
     /// # Errors
     /// [`Rejected`]; another kind of message is [`Fault::NotARequest`].
     pub fn parse(text: &'a str) -> Result<Self, Rejected<'a>> {
-        Self::parse_deep(text, 1, &mut |_, _, _| {})
+        Self::parse_deep(text, 1, &mut |_| {})
     }
 
     /// As [`parse`](Self::parse), and shows members on the way: see [`Object::parse_deep`].
     pub(crate) fn parse_deep(
         text: &'a str,
         levels: usize,
-        visit: &mut dyn FnMut(usize, &Str<'a>, &Value<'a>),
+        visit: &mut dyn FnMut(&Visited<'a>),
     ) -> Result<Self, Rejected<'a>> {
         match Message::parse_deep(text, levels, visit)? {
             Message::Request(request) => Ok(request),
@@ -345,8 +350,8 @@ struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    fn take(&mut self, name: &Str<'a>, value: &Value<'a>) {
-        let Some(member) = Member::named(name) else { return };
+    fn take(&mut self, seen: &Visited<'a>) {
+        let Some(member) = Member::named(&seen.name) else { return };
         let place = match member {
             Member::Jsonrpc => &mut self.jsonrpc,
             Member::Id => &mut self.id,
@@ -359,7 +364,7 @@ impl<'a> Members<'a> {
             self.twice = self.twice.or(Some(member));
             self.id_twice |= member == Member::Id;
         }
-        *place = Some(*value);
+        *place = Some(seen.value());
     }
 
     /// The id that an answer to a rejected message carries.
@@ -429,21 +434,21 @@ impl<'a> Message<'a> {
     /// # Errors
     /// [`Rejected`] with what is wrong and the id that an answer carries.
     pub fn parse(text: &'a str) -> Result<Self, Rejected<'a>> {
-        Self::parse_deep(text, 1, &mut |_, _, _| {})
+        Self::parse_deep(text, 1, &mut |_| {})
     }
 
     /// As [`parse`](Self::parse), and shows members on the way: see [`Object::parse_deep`].
     pub(crate) fn parse_deep(
         text: &'a str,
         levels: usize,
-        visit: &mut dyn FnMut(usize, &Str<'a>, &Value<'a>),
+        visit: &mut dyn FnMut(&Visited<'a>),
     ) -> Result<Self, Rejected<'a>> {
         let mut members = Members::default();
-        let parsed = Object::parse_deep(text, levels, &mut |depth, name, value| {
-            if depth == 1 {
-                members.take(name, value);
+        let parsed = Object::parse_deep(text, levels, &mut |seen| {
+            if seen.depth == 1 {
+                members.take(seen);
             }
-            visit(depth, name, value);
+            visit(seen);
         });
         let reject =
             |fault, members: &Members<'a>| Err(Rejected { fault, id: members.readable_id() });

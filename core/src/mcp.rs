@@ -74,23 +74,23 @@ impl<'m> Envelope<'m> {
         // What has been seen so far inside the member of the request, and inside the member of
         // that one, that is being read.
         let (mut params, mut meta) = (Self::default(), Self::default());
-        let request = Request::parse_deep(request, 3, &mut |depth, name, value| match depth {
+        let request = Request::parse_deep(request, 3, &mut |seen| match seen.depth {
             1 => {
-                if *name == *"params" {
+                if seen.name == *"params" {
                     envelope = params;
                 }
                 (params, meta) = (Self::default(), Self::default());
             }
             2 => {
-                if *name == *"_meta" {
+                if seen.name == *"_meta" {
                     meta.meta = params.meta;
-                    meta.meta.add(value);
+                    meta.meta.add(seen.value());
                     params = meta;
                 }
                 meta = Self::default();
             }
-            _ if *name == *META_PROTOCOL_VERSION => meta.version.add(value),
-            _ if *name == *META_CLIENT_CAPABILITIES => meta.capabilities.add(value),
+            _ if seen.name == *META_PROTOCOL_VERSION => meta.version.add(seen.value()),
+            _ if seen.name == *META_CLIENT_CAPABILITIES => meta.capabilities.add(seen.value()),
             _ => {}
         })?;
         Ok((request, envelope))

@@ -107,11 +107,11 @@ pub(crate) fn extra_by_lanes(bytes: &[u8]) -> usize {
             let rows = block.chunks_exact(LANES);
             let rest = rows.remainder();
             rows.for_each(&mut count);
-            // A row of its own, filled up with bytes that cost nothing extra. Where there is a
-            // rest the block has fewer rows than a lane can count.
+            // The rest is a row of its own, filled up with bytes that cost nothing extra. Where
+            // there is one, the block has fewer rows than a lane can count.
             let mut last = [b' '; LANES];
-            for (place, &byte) in last.iter_mut().zip(rest) {
-                *place = byte;
+            if let Some(place) = last.get_mut(..rest.len()) {
+                place.copy_from_slice(rest);
             }
             count(&last);
             total(&short).saturating_add(total(&long).saturating_mul(usize::from(LONG)))

@@ -28,6 +28,7 @@ use core::fmt;
 
 pub use error::{BufferTooSmall, Error, ErrorKind};
 use scan::Scanner;
+pub(crate) use scan::Visited;
 pub use write::Writer;
 
 /// How many arrays and objects may be open at once: 127, the depth that serde_json reads too.
@@ -234,7 +235,7 @@ impl<'a> Object<'a> {
         text: &'a str,
         mut visit: impl FnMut(Str<'a>, Value<'a>),
     ) -> Result<Self, Error> {
-        Self::parse_deep(text, 1, &mut |_, name, value| visit(*name, *value))
+        Self::parse_deep(text, 1, &mut |seen| visit(seen.name, seen.value()))
     }
 
     /// As [`parse_with`](Self::parse_with), and shows the members of objects inside it too, down
@@ -243,7 +244,7 @@ impl<'a> Object<'a> {
     pub(crate) fn parse_deep(
         text: &'a str,
         levels: usize,
-        visit: &mut dyn FnMut(usize, &Str<'a>, &Value<'a>),
+        visit: &mut dyn FnMut(&Visited<'a>),
     ) -> Result<Self, Error> {
         let mut scanner = Scanner::new(text);
         let value = scanner.walk(levels, visit)?;
@@ -327,9 +328,9 @@ pub(crate) struct Found<'a> {
 
 impl<'a> Found<'a> {
     /// It is here.
-    pub(crate) fn add(&mut self, value: &Value<'a>) {
+    pub(crate) fn add(&mut self, value: Value<'a>) {
         self.twice |= self.last.is_some();
-        self.last = Some(*value);
+        self.last = Some(value);
     }
 
     /// Its value, if there is one; or that it occurs twice.
@@ -483,7 +484,7 @@ impl PartialEq<Str<'_>> for Str<'_> {
 impl Eq for Str<'_> {}
 
 impl PartialEq<str> for Str<'_> {
-    #[inline]
+    #[inline(always)]
     fn eq(&self, other: &str) -> bool {
         if self.plain {
             // Most comparisons end with the lengths, two quotes apart.

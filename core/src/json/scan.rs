@@ -16,6 +16,22 @@ struct Member {
     value: usize,
 }
 
+/// A member that has just been read.
+pub(crate) struct Visited<'a> {
+    /// How many containers it stands in: 1 is a member of the value itself.
+    pub(crate) depth: u32,
+    pub(crate) name: Str<'a>,
+    text: &'a str,
+    from: usize,
+    to: usize,
+}
+
+impl<'a> Visited<'a> {
+    pub(crate) fn value(&self) -> Value<'a> {
+        Value::of(self.text.get(self.from..self.to).unwrap_or_default())
+    }
+}
+
 /// Walks over a text that is known to be UTF-8.
 #[derive(Clone, Copy)]
 pub(super) struct Scanner<'a> {
@@ -120,9 +136,9 @@ impl<'a> Scanner<'a> {
     #[inline(always)]
     fn string(&mut self) -> Scanned<bool> {
         self.step();
-        // Most names and short strings have no escape and end within two words.
+        // Most names and short strings have no escape and end within a few words.
         let bytes = self.text.as_bytes();
-        for _ in 0..2 {
+        for _ in 0..6 {
             let Some(word) = bytes.get(self.at..).and_then(<[u8]>::first_chunk) else { break };
             let found = special(u64::from_le_bytes(*word));
             if found == 0 {
@@ -320,7 +336,7 @@ impl<'a> Scanner<'a> {
 
     /// One value with all that is in it.
     pub(super) fn value(&mut self) -> Scanned<Value<'a>> {
-        self.walk(0, &mut |_, _, _| {})
+        self.walk(0, &mut |_| {})
     }
 
     /// One value; the members of the objects in it, down to `levels` containers inside each other
@@ -332,7 +348,7 @@ impl<'a> Scanner<'a> {
     pub(super) fn walk(
         &mut self,
         levels: usize,
-        visit: &mut dyn FnMut(usize, &Str<'a>, &Value<'a>),
+        visit: &mut dyn FnMut(&Visited<'a>),
     ) -> Scanned<Value<'a>> {
         self.white_space();
         let from = self.at;
@@ -402,7 +418,8 @@ impl<'a> Scanner<'a> {
                     // Read field by field: the processor has only just stored them.
                     if let Some(member) = level(members, depth) {
                         let name = self.name_at(member);
-                        visit(depth as usize, &name, &Value::of(self.span(member.value)));
+                        let (depth, text, from, to) = (depth, self.text, member.value, self.at);
+                        visit(&Visited { depth, name, text, from, to });
                     }
                 }
                 self.white_space();
@@ -544,17 +561,17 @@ mod tests {
     #[test]
     fn members_are_visited_as_deep_as_asked_for() {
         let text = r#"{"a":{"b":{"c":{"d":1}},"e":[{"f":2}]},"g":3}"#;
-        let visited = |visits: &mut std::vec::Vec<std::string::String>, depth, name: &Str<'_>| {
+        let visited = |visits: &mut std::vec::Vec<std::string::String>, depth, name: Str<'_>| {
             visits.push(std::format!("{depth}{}", name.raw()));
         };
         let mut visits = std::vec::Vec::new();
         Scanner::new(text)
-            .walk(3, &mut |depth, name, _| visited(&mut visits, depth, name))
+            .walk(3, &mut |seen| visited(&mut visits, seen.depth, seen.name))
             .unwrap();
         assert_eq!(visits, ["3c", "2b", "2e", "1a", "1g"]);
         visits.clear();
         Scanner::new(text)
-            .walk(1, &mut |depth, name, _| visited(&mut visits, depth, name))
+            .walk(1, &mut |seen| visited(&mut visits, seen.depth, seen.name))
             .unwrap();
         assert_eq!(visits, ["1a", "1g"]);
     }
