@@ -19,7 +19,7 @@ use core::mem;
 
 use crate::binding::{
     Accepted, Binding, Class, End, Expectation, Failure, Foreign, MAX_VERSION_LEN, Place,
-    ProtocolName, Refusal,
+    ProtocolName, Refusal, STANDARD_FAILURE_LEN,
 };
 use crate::json::{Found, Kind, Object, Str, Value, Visited, Writer};
 use crate::jsonrpc::{self, ErrorId, IdKind, Message, Rejected, Request};
@@ -472,6 +472,10 @@ impl Binding for A2a {
             Message::Response(_) | Message::Error(_) => Class::Foreign(Foreign::OtherId),
             Message::Request(_) | Message::Notification(_) => Class::Foreign(Foreign::NotAReply),
         }
+    }
+
+    fn failure_len(&self) -> usize {
+        STANDARD_FAILURE_LEN
     }
 
     /// Every error has a google.rpc.ErrorInfo in its data (A2A 1.0 section 9.5).

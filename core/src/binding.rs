@@ -508,7 +508,18 @@ pub trait Binding: Copy {
     /// Writes the protocol's error for `failure`: one JSON object. `id` is the JSON text that
     /// names the request, where one could be read.
     fn write_failure(&self, failure: &Failure<'_>, id: Option<&str>, out: &mut Writer<'_>);
+
+    /// How many bytes the error for [`Failure::Internal`] takes at most besides its id. The
+    /// machines ask for each request, so a binding that knows it need not have it counted.
+    fn failure_len(&self) -> usize {
+        let mut counter = Writer::new(&mut []);
+        self.write_failure(&Failure::Internal, Some(""), &mut counter);
+        counter.needed()
+    }
 }
+
+/// What the two standard bindings answer to [`Binding::failure_len`].
+pub(crate) const STANDARD_FAILURE_LEN: usize = 256;
 
 /// One of the two bindings that the document defines.
 ///
@@ -571,6 +582,13 @@ impl Binding for Standard {
         match self {
             Self::Mcp(binding) => binding.write_failure(failure, id, out),
             Self::A2a(binding) => binding.write_failure(failure, id, out),
+        }
+    }
+
+    fn failure_len(&self) -> usize {
+        match self {
+            Self::Mcp(binding) => binding.failure_len(),
+            Self::A2a(binding) => binding.failure_len(),
         }
     }
 }

@@ -15,6 +15,7 @@
 
 use crate::binding::{
     Accepted, Binding, Class, End, Expectation, Failure, Foreign, Place, ProtocolName, Refusal,
+    STANDARD_FAILURE_LEN,
 };
 use crate::json::{Found, Writer};
 use crate::jsonrpc::{self, ErrorId, IdKind, Message, Rejected, Request};
@@ -186,6 +187,10 @@ impl Binding for Mcp {
             Ok(Message::Request(_)) => Class::Foreign(Foreign::NotAReply),
             Err(rejected) => Class::Foreign(rejected.fault.into()),
         }
+    }
+
+    fn failure_len(&self) -> usize {
+        STANDARD_FAILURE_LEN
     }
 
     fn write_failure(&self, failure: &Failure<'_>, id: Option<&str>, out: &mut Writer<'_>) {
