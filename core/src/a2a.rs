@@ -305,7 +305,7 @@ impl<'m> StreamEvent<'m> {
             (Self::default(), Event::default(), Found::default());
         let message = Message::parse_deep(text, 4, &mut |seen| match seen.depth {
             1 => {
-                if seen.name == *"result" {
+                if seen.is("result") {
                     found = result;
                 }
                 (result, event, state) = Default::default();
@@ -315,15 +315,15 @@ impl<'m> StreamEvent<'m> {
                 state = Found::default();
             }
             3 => event.add(seen, mem::take(&mut state)),
-            _ if seen.name == *"state" => state.add(seen.value()),
+            _ if seen.is("state") => state.add(seen.value()),
             _ => {}
         })?;
         Ok((message, found))
     }
 
     /// A member of the `StreamResponse`. ProtoJSON has two spellings of a name.
-    fn add(&mut self, seen: &Visited<'m>, event: Event<'m>) {
-        let arm = match word(seen.name, &mut [0; LONGEST_WORD]) {
+    fn add(&mut self, seen: &Visited<'m, '_>, event: Event<'m>) {
+        let arm = match word(seen.name(), &mut [0; LONGEST_WORD]) {
             "message" => Arm::Message,
             "task" => Arm::Task,
             "statusUpdate" | "status_update" => Arm::StatusUpdate,
@@ -360,8 +360,8 @@ impl<'m> StreamEvent<'m> {
 
 impl<'m> Event<'m> {
     /// A member of a task or an update; of two with one name the last one counts.
-    fn add(&mut self, seen: &Visited<'m>, state: Found<'m>) {
-        match word(seen.name, &mut [0; LONGEST_WORD]) {
+    fn add(&mut self, seen: &Visited<'m, '_>, state: Found<'m>) {
+        match word(seen.name(), &mut [0; LONGEST_WORD]) {
             "id" => self.id = seen.value().as_str(),
             "taskId" | "task_id" => self.task_id = seen.value().as_str(),
             "status" => {
@@ -438,7 +438,7 @@ impl Binding for A2a {
     ) -> Result<Accepted<'m>, Refusal<'m>> {
         let mut parameters = Found::default();
         let request = Request::parse_deep(request, 1, &mut |seen| {
-            if seen.name == *SERVICE_PARAMETERS {
+            if seen.is(SERVICE_PARAMETERS) {
                 parameters.add(seen.value());
             }
         })?;

@@ -239,7 +239,7 @@ impl<'a> Request<'a> {
     pub(crate) fn parse_deep(
         text: &'a str,
         levels: usize,
-        visit: &mut dyn FnMut(&Visited<'a>),
+        visit: &mut dyn FnMut(&Visited<'a, '_>),
     ) -> Result<Self, Rejected<'a>> {
         match Message::parse_deep(text, levels, visit)? {
             Message::Request(request) => Ok(request),
@@ -350,8 +350,8 @@ struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    fn take(&mut self, seen: &Visited<'a>) {
-        let Some(member) = Member::named(&seen.name) else { return };
+    fn take(&mut self, seen: &Visited<'a, '_>) {
+        let Some(member) = Member::named(seen) else { return };
         let place = match member {
             Member::Jsonrpc => &mut self.jsonrpc,
             Member::Id => &mut self.id,
@@ -402,16 +402,16 @@ impl Member {
     const ALL: [Self; 6] =
         [Self::Jsonrpc, Self::Id, Self::Method, Self::Params, Self::Result, Self::Error];
 
-    fn named(name: &Str<'_>) -> Option<Self> {
-        Some(match name.raw() {
-            "jsonrpc" => Self::Jsonrpc,
-            "id" => Self::Id,
-            "method" => Self::Method,
-            "params" => Self::Params,
-            "result" => Self::Result,
-            "error" => Self::Error,
-            _ if name.as_plain().is_some() => return None,
-            _ => return Self::ALL.into_iter().find(|member| *name == *member.name()),
+    fn named(seen: &Visited<'_, '_>) -> Option<Self> {
+        Some(match seen.plain_name() {
+            Some(b"jsonrpc") => Self::Jsonrpc,
+            Some(b"id") => Self::Id,
+            Some(b"method") => Self::Method,
+            Some(b"params") => Self::Params,
+            Some(b"result") => Self::Result,
+            Some(b"error") => Self::Error,
+            Some(_) => return None,
+            None => return Self::ALL.into_iter().find(|member| seen.is(member.name())),
         })
     }
 
@@ -441,7 +441,7 @@ impl<'a> Message<'a> {
     pub(crate) fn parse_deep(
         text: &'a str,
         levels: usize,
-        visit: &mut dyn FnMut(&Visited<'a>),
+        visit: &mut dyn FnMut(&Visited<'a, '_>),
     ) -> Result<Self, Rejected<'a>> {
         let mut members = Members::default();
         let parsed = Object::parse_deep(text, levels, &mut |seen| {

@@ -77,21 +77,21 @@ impl<'m> Envelope<'m> {
         let (mut params, mut meta) = (Self::default(), Self::default());
         let request = Request::parse_deep(request, 3, &mut |seen| match seen.depth {
             1 => {
-                if seen.name == *"params" {
+                if seen.is("params") {
                     envelope = params;
                 }
                 (params, meta) = (Self::default(), Self::default());
             }
             2 => {
-                if seen.name == *"_meta" {
+                if seen.is("_meta") {
                     meta.meta = params.meta;
                     meta.meta.add(seen.value());
                     params = meta;
                 }
                 meta = Self::default();
             }
-            _ if seen.name == *META_PROTOCOL_VERSION => meta.version.add(seen.value()),
-            _ if seen.name == *META_CLIENT_CAPABILITIES => meta.capabilities.add(seen.value()),
+            _ if seen.is(META_PROTOCOL_VERSION) => meta.version.add(seen.value()),
+            _ if seen.is(META_CLIENT_CAPABILITIES) => meta.capabilities.add(seen.value()),
             _ => {}
         })?;
         Ok((request, envelope))

@@ -235,7 +235,7 @@ impl<'a> Object<'a> {
         text: &'a str,
         mut visit: impl FnMut(Str<'a>, Value<'a>),
     ) -> Result<Self, Error> {
-        Self::parse_deep(text, 1, &mut |seen| visit(seen.name, seen.value()))
+        Self::parse_deep(text, 1, &mut |seen| visit(seen.name(), seen.value()))
     }
 
     /// As [`parse_with`](Self::parse_with), and shows the members of objects inside it too, down
@@ -244,7 +244,7 @@ impl<'a> Object<'a> {
     pub(crate) fn parse_deep(
         text: &'a str,
         levels: usize,
-        visit: &mut dyn FnMut(&Visited<'a>),
+        visit: &mut dyn FnMut(&Visited<'a, '_>),
     ) -> Result<Self, Error> {
         let mut scanner = Scanner::new(text);
         let value = scanner.walk(levels, visit)?;

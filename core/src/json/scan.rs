@@ -16,19 +16,44 @@ struct Member {
     value: usize,
 }
 
-/// A member that has just been read.
-pub(crate) struct Visited<'a> {
-    /// How many containers it stands in: 1 is a member of the value itself.
-    pub(crate) depth: u32,
-    pub(crate) name: Str<'a>,
-    text: &'a str,
-    from: usize,
-    to: usize,
+impl Member {
+    fn name<'a>(&self, text: &'a str) -> Str<'a> {
+        Str { text: text.get(self.name..self.name_end).unwrap_or_default(), plain: self.plain }
+    }
 }
 
-impl<'a> Visited<'a> {
+/// A member that has just been read. Its parts are cut out of the text when they are asked for.
+pub(crate) struct Visited<'a, 's> {
+    /// How many containers it stands in: 1 is a member of the value itself.
+    pub(crate) depth: u32,
+    text: &'a str,
+    member: &'s Member,
+    /// Where its value ends.
+    end: usize,
+}
+
+impl<'a> Visited<'a, '_> {
+    pub(crate) fn name(&self) -> Str<'a> {
+        self.member.name(self.text)
+    }
+
+    /// The name's bytes, if nothing in them is escaped.
+    pub(crate) fn plain_name(&self) -> Option<&'a [u8]> {
+        let (from, to) = (self.member.name.wrapping_add(1), self.member.name_end.wrapping_sub(1));
+        if self.member.plain { self.text.as_bytes().get(from..to) } else { None }
+    }
+
+    /// Whether its name means this.
+    #[inline(always)]
+    pub(crate) fn is(&self, name: &str) -> bool {
+        match self.plain_name() {
+            Some(plain) => plain == name.as_bytes(),
+            None => self.name() == *name,
+        }
+    }
+
     pub(crate) fn value(&self) -> Value<'a> {
-        Value::of(self.text.get(self.from..self.to).unwrap_or_default())
+        Value::of(self.text.get(self.member.value..self.end).unwrap_or_default())
     }
 }
 
@@ -103,12 +128,7 @@ impl<'a> Scanner<'a> {
     pub(super) fn name(&mut self) -> Scanned<Str<'a>> {
         let mut member = Member::default();
         self.name_of(Some(&mut member))?;
-        Ok(self.name_at(&member))
-    }
-
-    fn name_at(&self, member: &Member) -> Str<'a> {
-        let text = self.text.get(member.name..member.name_end).unwrap_or_default();
-        Str { text, plain: member.plain }
+        Ok(member.name(self.text))
     }
 
     /// Steps over a member's name and the colon.
@@ -348,7 +368,7 @@ impl<'a> Scanner<'a> {
     pub(super) fn walk(
         &mut self,
         levels: usize,
-        visit: &mut dyn FnMut(&Visited<'a>),
+        visit: &mut dyn FnMut(&Visited<'a, '_>),
     ) -> Scanned<Value<'a>> {
         self.white_space();
         let from = self.at;
@@ -417,9 +437,7 @@ impl<'a> Scanner<'a> {
                 if object {
                     // Read field by field: the processor has only just stored them.
                     if let Some(member) = level(members, depth) {
-                        let name = self.name_at(member);
-                        let (depth, text, from, to) = (depth, self.text, member.value, self.at);
-                        visit(&Visited { depth, name, text, from, to });
+                        visit(&Visited { depth, text: self.text, member, end: self.at });
                     }
                 }
                 self.white_space();
@@ -566,12 +584,12 @@ mod tests {
         };
         let mut visits = std::vec::Vec::new();
         Scanner::new(text)
-            .walk(3, &mut |seen| visited(&mut visits, seen.depth, seen.name))
+            .walk(3, &mut |seen| visited(&mut visits, seen.depth, seen.name()))
             .unwrap();
         assert_eq!(visits, ["3c", "2b", "2e", "1a", "1g"]);
         visits.clear();
         Scanner::new(text)
-            .walk(1, &mut |seen| visited(&mut visits, seen.depth, seen.name))
+            .walk(1, &mut |seen| visited(&mut visits, seen.depth, seen.name()))
             .unwrap();
         assert_eq!(visits, ["1a", "1g"]);
     }
