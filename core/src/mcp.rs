@@ -75,23 +75,36 @@ impl<'m> Envelope<'m> {
         // What has been seen so far inside the member of the request, and inside the member of
         // that one, that is being read.
         let (mut params, mut meta) = (Self::default(), Self::default());
+        let mut has_seen = false;
         let request = Request::parse_deep(request, 3, &mut |seen| match seen.depth {
             1 => {
                 if seen.is("params") {
                     envelope = params;
                 }
-                (params, meta) = (Self::default(), Self::default());
+                if has_seen {
+                    (params, meta) = (Self::default(), Self::default());
+                    has_seen = false;
+                }
             }
             2 => {
                 if seen.is("_meta") {
                     meta.meta = params.meta;
                     meta.meta.add(seen.value());
                     params = meta;
+                    has_seen = true;
                 }
-                meta = Self::default();
+                if has_seen {
+                    meta = Self::default();
+                }
             }
-            _ if seen.is(META_PROTOCOL_VERSION) => meta.version.add(seen.value()),
-            _ if seen.is(META_CLIENT_CAPABILITIES) => meta.capabilities.add(seen.value()),
+            _ if seen.is(META_PROTOCOL_VERSION) => {
+                meta.version.add(seen.value());
+                has_seen = true;
+            }
+            _ if seen.is(META_CLIENT_CAPABILITIES) => {
+                meta.capabilities.add(seen.value());
+                has_seen = true;
+            }
             _ => {}
         })?;
         Ok((request, envelope))
