@@ -87,18 +87,12 @@ impl Kind {
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
     text: &'a str,
-    kind: Kind,
 }
 
 impl<'a> Value<'a> {
-    /// `text` is one well-formed value of kind `kind`, trimmed.
-    fn new(text: &'a str, kind: Kind) -> Self {
-        Self { text, kind }
-    }
-
-    /// `text` is one well-formed value, trimmed: its first byte tells the kind.
-    fn of(text: &'a str) -> Self {
-        Self { text, kind: Kind::of(text.as_bytes().first().copied()) }
+    /// `text` is one well-formed value, trimmed.
+    fn new(text: &'a str) -> Self {
+        Self { text }
     }
 
     /// Reads a text that is one value, with white space around it or not.
@@ -128,27 +122,28 @@ impl<'a> Value<'a> {
 
     /// What the value is.
     pub fn kind(&self) -> Kind {
-        self.kind
+        // A well-formed value tells its kind by its first byte.
+        Kind::of(self.text.as_bytes().first().copied())
     }
 
     /// Whether it is `null`.
     pub fn is_null(&self) -> bool {
-        self.kind == Kind::Null
+        self.kind() == Kind::Null
     }
 
     /// The value as an object, if it is one.
     pub fn as_object(&self) -> Option<Object<'a>> {
-        (self.kind == Kind::Object).then_some(Object { text: self.text })
+        (self.kind() == Kind::Object).then_some(Object { text: self.text })
     }
 
     /// The value as a string, if it is one.
     pub fn as_str(&self) -> Option<Str<'a>> {
-        (self.kind == Kind::String).then_some(Str::new(self.text))
+        (self.kind() == Kind::String).then_some(Str::new(self.text))
     }
 
     /// The value as a truth value, if it is one.
     pub fn as_bool(&self) -> Option<bool> {
-        (self.kind == Kind::Bool).then_some(self.text == "true")
+        (self.kind() == Kind::Bool).then_some(self.text == "true")
     }
 
     /// The value as an integer, if it is a number without a fractional part that an `i64` holds:
@@ -163,7 +158,7 @@ impl<'a> Value<'a> {
     /// assert_eq!(integer("9223372036854775808"), None);
     /// ```
     pub fn as_integer(&self) -> Option<i64> {
-        if self.kind == Kind::Number { integer(self.text) } else { None }
+        if self.kind() == Kind::Number { integer(self.text) } else { None }
     }
 
     /// The elements, if it is an array.
@@ -175,13 +170,13 @@ impl<'a> Value<'a> {
     /// assert_eq!(texts, ["1", "[2]", "\"3\""]);
     /// ```
     pub fn elements(&self) -> Option<Elements<'a>> {
-        (self.kind == Kind::Array).then_some(Elements { rest: inside(self.text) })
+        (self.kind() == Kind::Array).then_some(Elements { rest: inside(self.text) })
     }
 }
 
 impl fmt::Debug for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Value({:?}, {} bytes)", self.kind, self.text.len())
+        write!(f, "Value({:?}, {} bytes)", self.kind(), self.text.len())
     }
 }
 
@@ -260,7 +255,7 @@ impl<'a> Object<'a> {
 
     /// The object as a value.
     pub fn as_value(&self) -> Value<'a> {
-        Value::new(self.text, Kind::Object)
+        Value::new(self.text)
     }
 
     /// The members in the order in which they are written, duplicates included.

@@ -1,6 +1,6 @@
 //! The scanner: one iterative pass that checks a text and lends spans of it.
 
-use super::{Error, ErrorKind, Kind, MAX_DEPTH, Str, Value};
+use super::{Error, ErrorKind, MAX_DEPTH, Str, Value};
 
 type Scanned<T> = Result<T, Error>;
 
@@ -53,7 +53,7 @@ impl<'a> Visited<'a, '_> {
     }
 
     pub(crate) fn value(&self) -> Value<'a> {
-        Value::of(self.text.get(self.member.value..self.end).unwrap_or_default())
+        Value::new(self.text.get(self.member.value..self.end).unwrap_or_default())
     }
 }
 
@@ -374,7 +374,6 @@ impl<'a> Scanner<'a> {
         let from = self.at;
         let mut open: u128 = 0;
         let mut depth: u32 = 0;
-        let kind = Kind::of(self.peek());
         // The member that is being read at each depth: its name and where its value begins.
         let mut members = [Member::default(); LEVELS];
         let members = members.get_mut(..levels).unwrap_or_default();
@@ -431,7 +430,7 @@ impl<'a> Scanner<'a> {
             // A value has ended: close what ends with it, or go on to the next one.
             loop {
                 if depth == 0 {
-                    return Ok(Value::new(self.span(from), kind));
+                    return Ok(Value::new(self.span(from)));
                 }
                 let object = open & 1 == 1;
                 if object {
