@@ -350,6 +350,8 @@ struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
+    // Out of line, so that members further inside pass by quickly.
+    #[inline(never)]
     fn take(&mut self, seen: &Visited<'a, '_>) {
         let Some(member) = Member::named(seen) else { return };
         let place = match member {

@@ -755,7 +755,7 @@ impl<B: Binding, S: Storage> Caller<B, S> {
         let member = name.map(|(name, ..)| name);
         let command = match accepted.object {
             // The binding has read it.
-            Some(object) if object.get_text() == call.request.trim() => {
+            Some(object) if core::ptr::eq(object.get_text(), call.request.trim()) => {
                 Command::of(member, binding.name(), object)
             }
             _ => Command::new(member, binding.name(), call.request),
