@@ -2,7 +2,7 @@
 //!
 //! An entry has up to two keys, found through hash chains, and a deadline, kept in a heap that
 //! knows each entry's place: finding an entry and asking for the next deadline do not depend on how
-//! many are open, and moving a deadline takes a logarithm. The heap branches four ways and lies
+//! many are open, and moving a deadline takes a logarithm. The heap branches eight ways and lies
 //! apart from the entries, so that this logarithm is short and touches little memory.
 //!
 //! An entry that has ended stays findable until its slot is needed again, so that what arrives
@@ -551,7 +551,7 @@ impl<V: Keyed, S: Storage> Table<V, S> {
 }
 
 /// How many places of the heap follow each place.
-const BRANCHES: usize = 4;
+const BRANCHES: usize = 8;
 
 /// Which chain a hash belongs to.
 fn bucket(hash: u32, buckets: usize) -> usize {

@@ -176,7 +176,8 @@ impl<'a> Scanner<'a> {
 
     /// The rest of a string.
     fn long_string(&mut self) -> Scanned<bool> {
-        let mut plain = self.skip_clean();
+        let mut plain = self.skip_rows();
+        plain &= self.skip_clean();
         loop {
             match self.peek() {
                 None => return self.fail(ErrorKind::UnexpectedEnd),
