@@ -53,6 +53,32 @@ impl<'w> Candidate<'w> {
     }
 }
 
+/// Counts what is written to it.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Counter {
+    /// How many bytes.
+    pub bytes: usize,
+}
+
+impl std::io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.bytes += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whether the benchmark is to be measured: `cargo test` runs it with `--test`, only to see that
+/// it works.
+#[must_use]
+pub fn is_measured() -> bool {
+    !std::env::args().any(|argument| argument == "--test" || argument == "--list")
+}
+
 /// The medians of several candidates, in the order in which they were given.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -10,6 +10,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use agentwire_benches::Counter;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -245,20 +246,6 @@ struct MsgRef<'a> {
     sent_at: &'a str,
 }
 
-/// Counts what is written to it.
-struct Counter(usize);
-
-impl std::io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Encoded bytes of a message with this text that quotes that command.
 pub(crate) fn size(text: &str, quoted: Option<&str>) -> usize {
     let content = |text| Content { text, r#type: "text" };
@@ -274,9 +261,9 @@ pub(crate) fn size(text: &str, quoted: Option<&str>) -> usize {
             }),
         },
     };
-    let mut counter = Counter(0);
+    let mut counter = Counter::default();
     serde_json::to_writer(&mut counter, &message).expect("a counter takes everything");
-    counter.0
+    counter.bytes
 }
 
 const LIMIT: usize = 15_602;

@@ -130,8 +130,7 @@ fn detail(criterion: &mut Criterion) {
 }
 
 fn main() {
-    // `cargo test` runs benchmarks with `--test`: then only to see that they work.
-    if !std::env::args().any(|argument| argument == "--test" || argument == "--list") {
+    if agentwire_benches::is_measured() {
         ratios();
     }
     let mut criterion = Criterion::default().configure_from_args();
