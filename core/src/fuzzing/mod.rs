@@ -1,1 +1,62 @@
-//! placeholder
+//! The bodies of the fuzz targets: one per parser and one per machine.
+//!
+//! A body takes bytes, makes an input of them and holds what the crate says of it against a naive
+//! model. It panics where the two differ: that is how a fuzz target reports. `fuzz/` has one thin
+//! target for each, and an ordinary test replays the committed corpora through `TARGETS`.
+//!
+//! | target | input | held against |
+//! |---|---|---|
+//! | `command` | a text | the grammar, written out from the parts that were read |
+//! | `json` | a text; JSON made from the bytes | `serde_json`, exact decimal arithmetic |
+//! | `size` | a text and a message | a table of bytes, the encoder |
+//! | `jsonrpc` | a text; a message made from the bytes | a reading on top of `serde_json` |
+//! | `bindings` | a text; requests and replies made from the bytes | the documents' tables, naively |
+//! | `caller_ops` | a script of operations | a list of calls |
+//! | `responder_ops` | a script of operations | a list of commands |
+//! | `pair` | a scenario | what must hold whatever the network does |
+//!
+//! Two parts of the crate's API serve them alone: `TARGETS` and the functions. Neither is stable.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::panic,
+    reason = "a panic is how a fuzz target reports what it has found"
+)]
+
+mod bindings;
+mod caller;
+mod command;
+mod generate;
+mod json;
+mod jsonrpc;
+mod model;
+mod pair;
+mod responder;
+mod script;
+mod size;
+
+pub use bindings::bindings;
+pub use caller::caller_ops;
+pub use command::command;
+pub use json::json;
+pub use jsonrpc::jsonrpc;
+pub use pair::pair;
+pub use responder::responder_ops;
+pub use size::size;
+
+/// A body.
+pub type Body = fn(&[u8]);
+
+/// Every target by its name, which is that of its corpus.
+pub const TARGETS: [(&str, Body); 8] = [
+    ("bindings", bindings),
+    ("caller_ops", caller_ops),
+    ("command", command),
+    ("json", json),
+    ("jsonrpc", jsonrpc),
+    ("pair", pair),
+    ("responder_ops", responder_ops),
+    ("size", size),
+];
