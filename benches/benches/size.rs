@@ -4,7 +4,7 @@
 
 use core::hint::black_box;
 
-use agentwire_benches::{Candidate, Medians};
+use agentwire_benches::{Candidate, Counter, Medians, host};
 use agentwire_core::chat::size::{MAX_ENCODED_MSG_LEN, MessageShape};
 use agentwire_core::json::length::{escaped_len, longest_prefix};
 use criterion::{BenchmarkId, Criterion, Throughput};
@@ -74,24 +74,10 @@ fn message(text: &str) -> Message<'_> {
     }
 }
 
-/// Counts what is written to it.
-struct Counter(usize);
-
-impl std::io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 fn counting_writer(text: &str) -> usize {
-    let mut counter = Counter(0);
+    let mut counter = Counter::default();
     serde_json::to_writer(&mut counter, &message(text)).expect("a counter takes everything");
-    counter.0
+    counter.bytes
 }
 
 fn to_string(text: &str) -> usize {
@@ -108,6 +94,7 @@ const METHODS: [Method; 3] = [
 ];
 
 fn ratios() {
+    host::print(&["agentwire-core", "serde_json"]);
     println!("size check of a message of {MAX_ENCODED_MSG_LEN} encoded bytes");
     for (content, unit) in CONTENTS {
         let text = text_at_the_limit(unit);
@@ -146,8 +133,7 @@ fn detail(criterion: &mut Criterion) {
 }
 
 fn main() {
-    // `cargo test` runs benchmarks with `--test`: then only to see that they work.
-    if !std::env::args().any(|argument| argument == "--test" || argument == "--list") {
+    if agentwire_benches::is_measured() {
         ratios();
     }
     let mut criterion = Criterion::default().configure_from_args();

@@ -6,11 +6,15 @@ use core::hint::black_box;
 use core::time::Duration;
 use std::time::Instant;
 
-/// How long one batch of a candidate runs.
-const BATCH: Duration = Duration::from_millis(2);
+pub mod host;
+pub mod inputs;
+
+/// How long one batch of a candidate runs: so short that on a busy machine most batches are not
+/// interrupted, and the median is of one that is not.
+const BATCH: Duration = Duration::from_micros(200);
 
 /// How many batches of each candidate are run.
-const ROUNDS: usize = 31;
+const ROUNDS: usize = 301;
 
 /// A way to do the work, and its name.
 pub struct Candidate<'w> {
@@ -47,6 +51,32 @@ impl<'w> Candidate<'w> {
         }
         calls
     }
+}
+
+/// Counts what is written to it.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Counter {
+    /// How many bytes.
+    pub bytes: usize,
+}
+
+impl std::io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.bytes += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whether the benchmark is to be measured: `cargo test` runs it with `--test`, only to see that
+/// it works.
+#[must_use]
+pub fn is_measured() -> bool {
+    !std::env::args().any(|argument| argument == "--test" || argument == "--list")
 }
 
 /// The medians of several candidates, in the order in which they were given.

@@ -15,12 +15,14 @@
 //! A stream ends with a message, with a task or a status update in a terminal or an interrupted
 //! state, or with an error. Everything else is the handler's.
 
+use core::mem;
+
 use crate::binding::{
     Accepted, Binding, Class, End, Expectation, Failure, Foreign, MAX_VERSION_LEN, Place,
-    ProtocolName, Refusal,
+    ProtocolName, Refusal, STANDARD_FAILURE_LEN,
 };
-use crate::json::{Object, Str, Value, Writer};
-use crate::jsonrpc::{self, ErrorId, IdKind, Message, Request};
+use crate::json::{Found, Kind, Object, Str, Value, Visited, Writer};
+use crate::jsonrpc::{self, ErrorId, IdKind, Message, Rejected, Request};
 
 /// The URI of this binding in an Agent Card ("Identification").
 pub const BINDING_URI: &str = "https://simplex.chat/protocol/a2a/v1";
@@ -126,8 +128,8 @@ impl<'a> ServiceParameters<'a> {
     }
 
     /// The service parameters of a request: none if it has no such member.
-    fn of(request: &Request<'a>) -> Result<Self, &'static str> {
-        match request.object.get(SERVICE_PARAMETERS) {
+    fn of(member: &Found<'a>) -> Result<Self, &'static str> {
+        match member.get() {
             Ok(Some(value)) => Self::new(value),
             Ok(None) => Ok(Self { object: None }),
             Err(_) => Err("a2a-service-parameters occurs twice"),
@@ -262,10 +264,11 @@ fn is_one_shot(params: &Object<'_>) -> bool {
 impl A2a {
     fn check<'m>(
         request: &Request<'m>,
+        parameters: &Found<'m>,
         versions: &'m [&'m str],
         place: Place,
     ) -> Result<(), Failure<'m>> {
-        let parameters = ServiceParameters::of(request).map_err(Failure::InvalidRequest)?;
+        let parameters = ServiceParameters::of(parameters).map_err(Failure::InvalidRequest)?;
         let params = match request.params {
             None => None,
             Some(value) => match value.as_object() {
@@ -301,41 +304,98 @@ impl A2a {
     }
 }
 
-/// What a `StreamResponse` is to its stream.
-fn stream_event(result: Value<'_>) -> Class<'_> {
-    let none = Class::Foreign(Foreign::NotAStreamEvent);
-    let Some(result) = result.as_object() else { return none };
-    // Exactly one arm of the oneof is set; null is unset. ProtoJSON has two spellings of a name.
-    let mut arm = None;
-    for (name, value) in result.members().filter(|(_, value)| !value.is_null()) {
-        let kind = match word(name, &mut [0; LONGEST_WORD]) {
+/// What is known of a `StreamResponse`, gathered while the response is read.
+#[derive(Clone, Copy, Default)]
+struct StreamEvent<'m> {
+    /// The arm of the oneof that is set; null is unset.
+    arm: Option<Arm>,
+    /// Whether there is no such arm to speak of: several, or one that is no object.
+    is_broken: bool,
+    event: Event<'m>,
+}
+
+/// What is known of the object in an arm.
+#[derive(Clone, Copy, Default)]
+struct Event<'m> {
+    id: Option<Str<'m>>,
+    task_id: Option<Str<'m>>,
+    status: State,
+}
+
+impl<'m> StreamEvent<'m> {
+    /// Reads a message and the event in its result, in one pass.
+    fn parse(text: &'m str) -> Result<(Message<'m>, Self), Rejected<'m>> {
+        let mut found = Self::default();
+        // What has been seen so far inside the members, one in the other, that are being read.
+        let (mut result, mut event, mut state) =
+            (Self::default(), Event::default(), Found::default());
+        let message = Message::parse_deep(text, 4, &mut |seen| match seen.depth {
+            1 => {
+                if seen.is("result") {
+                    found = result;
+                }
+                (result, event, state) = Default::default();
+            }
+            2 => {
+                result.add(seen, mem::take(&mut event));
+                state = Found::default();
+            }
+            3 => event.add(seen, mem::take(&mut state)),
+            _ if seen.is("state") => state.add(seen.value()),
+            _ => {}
+        })?;
+        Ok((message, found))
+    }
+
+    /// A member of the `StreamResponse`. ProtoJSON has two spellings of a name.
+    fn add(&mut self, seen: &Visited<'m, '_>, event: Event<'m>) {
+        let arm = match word(seen.name(), &mut [0; LONGEST_WORD]) {
             "message" => Arm::Message,
             "task" => Arm::Task,
             "statusUpdate" | "status_update" => Arm::StatusUpdate,
             "artifactUpdate" | "artifact_update" => Arm::ArtifactUpdate,
-            _ => continue,
+            _ => return,
         };
-        let Some(event) = value.as_object().filter(|_| arm.is_none()) else { return none };
-        arm = Some((kind, event));
+        let value = seen.value();
+        if value.is_null() {
+            return;
+        }
+        self.is_broken |= self.arm.is_some() || value.kind() != Kind::Object;
+        self.arm = Some(arm);
+        self.event = event;
     }
-    let Some((kind, event)) = arm else { return none };
-    if kind == Arm::Message {
-        return Class::Last(End::Message);
-    }
-    let mut id = None;
-    let mut state = State::Working;
-    for (name, value) in event.members() {
-        match word(name, &mut [0; LONGEST_WORD]) {
-            "id" if kind == Arm::Task => id = value.as_str(),
-            "taskId" | "task_id" if kind != Arm::Task => id = value.as_str(),
-            "status" if kind != Arm::ArtifactUpdate => state = state_of(value),
-            _ => {}
+
+    /// What the event is to its stream.
+    fn class(&self) -> Class<'m> {
+        let Self { arm: Some(arm), is_broken: false, event } = *self else {
+            return Class::Foreign(Foreign::NotAStreamEvent);
+        };
+        let (status, resume) = match arm {
+            Arm::Message => return Class::Last(End::Message),
+            Arm::Task => (event.status, event.id),
+            Arm::StatusUpdate => (event.status, event.task_id),
+            Arm::ArtifactUpdate => (State::Working, event.task_id),
+        };
+        match status {
+            State::Working => Class::Part { resume },
+            State::Terminal => Class::Last(End::Terminal),
+            State::Interrupted => Class::Last(End::Interrupted),
         }
     }
-    match state {
-        State::Working => Class::Part { resume: id },
-        State::Terminal => Class::Last(End::Terminal),
-        State::Interrupted => Class::Last(End::Interrupted),
+}
+
+impl<'m> Event<'m> {
+    /// A member of a task or an update; of two with one name the last one counts.
+    fn add(&mut self, seen: &Visited<'m, '_>, state: Found<'m>) {
+        match word(seen.name(), &mut [0; LONGEST_WORD]) {
+            "id" => self.id = seen.value().as_str(),
+            "taskId" | "task_id" => self.task_id = seen.value().as_str(),
+            "status" => {
+                let state = state.get().ok().flatten();
+                self.status = state.map_or(State::Working, State::of);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -359,32 +419,33 @@ enum Arm {
     ArtifactUpdate,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum State {
     /// Not an end: submitted, working, or a state that this revision does not know.
+    #[default]
     Working,
     Terminal,
     Interrupted,
 }
 
-/// The kind of state that a TaskStatus is in; enums are names or numbers (ProtoJSON).
-fn state_of(status: Value<'_>) -> State {
-    let state = status.as_object().and_then(|status| status.get("state").ok().flatten());
-    let Some(state) = state else { return State::Working };
-    if let Some(name) = state.as_str() {
-        return match word(name, &mut [0; LONGEST_WORD]) {
-            "TASK_STATE_COMPLETED"
-            | "TASK_STATE_FAILED"
-            | "TASK_STATE_CANCELED"
-            | "TASK_STATE_REJECTED" => State::Terminal,
-            "TASK_STATE_INPUT_REQUIRED" | "TASK_STATE_AUTH_REQUIRED" => State::Interrupted,
-            _ => State::Working,
-        };
-    }
-    match state.as_integer() {
-        Some(3 | 4 | 5 | 7) => State::Terminal,
-        Some(6 | 8) => State::Interrupted,
-        _ => State::Working,
+impl State {
+    /// The kind of a `TaskState`; enums are names or numbers (ProtoJSON).
+    fn of(state: Value<'_>) -> Self {
+        if let Some(name) = state.as_str() {
+            return match word(name, &mut [0; LONGEST_WORD]) {
+                "TASK_STATE_COMPLETED"
+                | "TASK_STATE_FAILED"
+                | "TASK_STATE_CANCELED"
+                | "TASK_STATE_REJECTED" => Self::Terminal,
+                "TASK_STATE_INPUT_REQUIRED" | "TASK_STATE_AUTH_REQUIRED" => Self::Interrupted,
+                _ => Self::Working,
+            };
+        }
+        match state.as_integer() {
+            Some(3 | 4 | 5 | 7) => Self::Terminal,
+            Some(6 | 8) => Self::Interrupted,
+            _ => Self::Working,
+        }
     }
 }
 
@@ -401,36 +462,41 @@ impl Binding for A2a {
         versions: &'m [&'m str],
         place: Place,
     ) -> Result<Accepted<'m>, Refusal<'m>> {
-        let request = Request::parse(request)?;
+        let mut parameters = Found::default();
+        let request = Request::parse_deep(request, 1, &mut |seen| {
+            if seen.is(SERVICE_PARAMETERS) {
+                parameters.add(seen.value());
+            }
+        })?;
         if request.id.kind() == IdKind::Fraction {
             let why = "the id is not a string, an integer or null";
             return Err(Refusal::new(Failure::InvalidRequest(why), None));
         }
         let id = Some(request.id.get());
-        Self::check(&request, versions, place).map_err(|failure| Refusal::new(failure, id))?;
+        Self::check(&request, &parameters, versions, place)
+            .map_err(|failure| Refusal::new(failure, id))?;
         let streaming = STREAMING_METHODS.iter().any(|method| request.method == **method);
-        Ok(Accepted::new(Expectation { id: Some(request.id.print()), streaming }, id))
+        let expected = Expectation { id: Some(request.id.print()), streaming };
+        Ok(Accepted::new(expected, id).object(request.object))
     }
 
     fn classify<'m>(&self, expected: &Expectation, reply: &'m str) -> Class<'m> {
-        match Message::parse(reply) {
-            Ok(Message::Response(response)) if expected.id == Some(response.id.print()) => {
-                if expected.streaming {
-                    stream_event(response.result)
-                } else {
-                    Class::Last(End::Answer)
-                }
-            }
-            Ok(Message::Error(error))
-                if error.id.is_none_or(|id| expected.id == Some(id.print())) =>
-            {
+        let parsed = if expected.streaming {
+            StreamEvent::parse(reply).map(|(message, event)| (message, event.class()))
+        } else {
+            Message::parse(reply).map(|message| (message, Class::Last(End::Answer)))
+        };
+        let (message, class) = match parsed {
+            Ok(parsed) => parsed,
+            Err(rejected) => return Class::Foreign(rejected.fault.into()),
+        };
+        match message {
+            Message::Response(response) if expected.id == Some(response.id.print()) => class,
+            Message::Error(error) if error.id.is_none_or(|id| expected.id == Some(id.print())) => {
                 Class::Last(End::Error { code: error.code })
             }
-            Ok(Message::Response(_) | Message::Error(_)) => Class::Foreign(Foreign::OtherId),
-            Ok(Message::Request(_) | Message::Notification(_)) => {
-                Class::Foreign(Foreign::NotAReply)
-            }
-            Err(rejected) => Class::Foreign(rejected.fault.into()),
+            Message::Response(_) | Message::Error(_) => Class::Foreign(Foreign::OtherId),
+            Message::Request(_) | Message::Notification(_) => Class::Foreign(Foreign::NotAReply),
         }
     }
 
@@ -446,6 +512,10 @@ impl Binding for A2a {
     /// `conversation_required`."
     fn late_needs_conversation(&self) -> bool {
         true
+    }
+
+    fn failure_len(&self) -> usize {
+        STANDARD_FAILURE_LEN
     }
 
     /// Every error has a google.rpc.ErrorInfo in its data (A2A 1.0 section 9.5).

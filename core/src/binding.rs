@@ -30,7 +30,7 @@
 //!         let refuse = |failure| Refusal::new(failure, None);
 //!         let object = Object::parse(request).map_err(|error| refuse(Failure::Parse(error)))?;
 //!         match object.get("ping") {
-//!             Ok(Some(_)) => Ok(Accepted::new(Expectation::default(), None)),
+//!             Ok(Some(_)) => Ok(Accepted::new(Expectation::default(), None).object(object)),
 //!             _ => Err(refuse(Failure::InvalidRequest("no ping"))),
 //!         }
 //!     }
@@ -57,7 +57,7 @@
 use core::fmt;
 
 use crate::a2a::A2a;
-use crate::json::{self, Str, Writer};
+use crate::json::{self, Object, Str, Writer};
 use crate::jsonrpc::{self, IdKind, IdPrint, Rejected};
 use crate::mcp::Mcp;
 
@@ -163,12 +163,22 @@ pub struct Accepted<'m> {
     pub expected: Expectation,
     /// The JSON text with which an answer names the request, where the protocol has one.
     pub id: Option<&'m str>,
+    /// The request as the object that it is, where the binding has read it: then nobody has to
+    /// read it again.
+    pub object: Option<Object<'m>>,
 }
 
 impl<'m> Accepted<'m> {
     /// An accepted request.
     pub const fn new(expected: Expectation, id: Option<&'m str>) -> Self {
-        Self { expected, id }
+        Self { expected, id, object: None }
+    }
+
+    /// The same, with the request as an object.
+    #[must_use]
+    pub const fn object(mut self, request: Object<'m>) -> Self {
+        self.object = Some(request);
+        self
     }
 }
 
@@ -526,7 +536,18 @@ pub trait Binding: Copy {
         let version = version.and_then(|version| version.as_str());
         version.is_some_and(|version| versions.iter().any(|served| version == **served))
     }
+
+    /// How many bytes the error for [`Failure::Internal`] takes at most besides its id. The
+    /// machines ask for each request, so a binding that knows it need not have it counted.
+    fn failure_len(&self) -> usize {
+        let mut counter = Writer::new(&mut []);
+        self.write_failure(&Failure::Internal, Some(""), &mut counter);
+        counter.needed()
+    }
 }
+
+/// What the two standard bindings answer to [`Binding::failure_len`].
+pub(crate) const STANDARD_FAILURE_LEN: usize = 256;
 
 /// One of the two bindings that the document defines.
 ///
@@ -603,6 +624,13 @@ impl Binding for Standard {
         match self {
             Self::Mcp(binding) => binding.late_needs_conversation(),
             Self::A2a(binding) => binding.late_needs_conversation(),
+        }
+    }
+
+    fn failure_len(&self) -> usize {
+        match self {
+            Self::Mcp(binding) => binding.failure_len(),
+            Self::A2a(binding) => binding.failure_len(),
         }
     }
 }

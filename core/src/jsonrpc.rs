@@ -18,7 +18,7 @@
 use core::fmt;
 use core::num::NonZeroU64;
 
-use crate::json::{self, Kind, Object, Str, Value, Writer};
+use crate::json::{self, Kind, Object, Str, Value, Visited, Writer};
 
 /// The text is not JSON (JSON-RPC 2.0 section 5.1).
 pub const PARSE_ERROR: i64 = -32700;
@@ -114,13 +114,19 @@ impl<'a> Id<'a> {
         let mut hash = Fnv::new();
         if let Some(text) = self.value.as_str() {
             hash.byte(b'"');
-            for char in text.chars() {
-                char.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| hash.byte(byte));
+            match text.as_plain() {
+                Some(plain) => plain.bytes().for_each(|byte| hash.byte(byte)),
+                None => text.chars().for_each(|char| {
+                    char.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| hash.byte(byte));
+                }),
             }
+        } else if let Some(number) = self.value.as_integer() {
+            hash.byte(b'i');
+            hash.word(number as u64);
         } else if let Some(number) = Decimal::read(self.value) {
             hash.byte(if number.is_negative { b'-' } else { b'+' });
             number.digits().for_each(|digit| hash.byte(digit));
-            number.power.to_le_bytes().into_iter().for_each(|byte| hash.byte(byte));
+            hash.word(number.power as u64);
         } else {
             self.get().bytes().for_each(|byte| hash.byte(byte));
         }
@@ -184,6 +190,9 @@ impl<'a> Decimal<'a> {
 
 /// Whether a well-formed number has no fractional part. Exact for numbers of any size.
 fn is_integral(number: &str) -> bool {
+    if number.bytes().all(|digit| digit.is_ascii_digit()) {
+        return true;
+    }
     let (mantissa, exponent) = match number.find(['e', 'E']) {
         Some(at) => (number.get(..at).unwrap_or_default(), number.get(at..).unwrap_or_default()),
         None => (number, ""),
@@ -225,7 +234,12 @@ impl Fnv {
     }
 
     fn byte(&mut self, byte: u8) {
-        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        self.word(u64::from(byte));
+    }
+
+    /// Different words end differently: the multiplier is odd.
+    fn word(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x0100_0000_01b3);
     }
 }
 
@@ -270,7 +284,16 @@ impl<'a> Request<'a> {
     /// # Errors
     /// [`Rejected`]; another kind of message is [`Fault::NotARequest`].
     pub fn parse(text: &'a str) -> Result<Self, Rejected<'a>> {
-        match Message::parse(text)? {
+        Self::parse_deep(text, 1, &mut |_| {})
+    }
+
+    /// As [`parse`](Self::parse), and shows members on the way: see [`Object::parse_deep`].
+    pub(crate) fn parse_deep(
+        text: &'a str,
+        levels: usize,
+        visit: &mut dyn FnMut(&Visited<'a, '_>),
+    ) -> Result<Self, Rejected<'a>> {
+        match Message::parse_deep(text, levels, visit)? {
             Message::Request(request) => Ok(request),
             Message::Response(response) => {
                 Err(Rejected { fault: Fault::NotARequest, id: Some(response.id) })
@@ -379,8 +402,10 @@ struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    fn take(&mut self, name: Str<'a>, value: Value<'a>) {
-        let Some(member) = Member::named(name) else { return };
+    // Out of line, so that members further inside pass by quickly.
+    #[inline(never)]
+    fn take(&mut self, seen: &Visited<'a, '_>) {
+        let Some(member) = Member::named(seen) else { return };
         let place = match member {
             Member::Jsonrpc => &mut self.jsonrpc,
             Member::Id => &mut self.id,
@@ -393,7 +418,7 @@ impl<'a> Members<'a> {
             self.twice = self.twice.or(Some(member));
             self.id_twice |= member == Member::Id;
         }
-        *place = Some(value);
+        *place = Some(seen.value());
     }
 
     /// The id that an answer to a rejected message carries.
@@ -431,11 +456,17 @@ impl Member {
     const ALL: [Self; 6] =
         [Self::Jsonrpc, Self::Id, Self::Method, Self::Params, Self::Result, Self::Error];
 
-    fn named(name: Str<'_>) -> Option<Self> {
-        match name.as_plain() {
-            Some(plain) => Self::ALL.into_iter().find(|member| plain == member.name()),
-            None => Self::ALL.into_iter().find(|member| name == *member.name()),
-        }
+    fn named(seen: &Visited<'_, '_>) -> Option<Self> {
+        Some(match seen.plain_name() {
+            Some(b"jsonrpc") => Self::Jsonrpc,
+            Some(b"id") => Self::Id,
+            Some(b"method") => Self::Method,
+            Some(b"params") => Self::Params,
+            Some(b"result") => Self::Result,
+            Some(b"error") => Self::Error,
+            Some(_) => return None,
+            None => return Self::ALL.into_iter().find(|member| seen.is(member.name())),
+        })
     }
 
     /// How the member is written.
@@ -457,8 +488,22 @@ impl<'a> Message<'a> {
     /// # Errors
     /// [`Rejected`] with what is wrong and the id that an answer carries.
     pub fn parse(text: &'a str) -> Result<Self, Rejected<'a>> {
+        Self::parse_deep(text, 1, &mut |_| {})
+    }
+
+    /// As [`parse`](Self::parse), and shows members on the way: see [`Object::parse_deep`].
+    pub(crate) fn parse_deep(
+        text: &'a str,
+        levels: usize,
+        visit: &mut dyn FnMut(&Visited<'a, '_>),
+    ) -> Result<Self, Rejected<'a>> {
         let mut members = Members::default();
-        let parsed = Object::parse_with(text, |name, value| members.take(name, value));
+        let parsed = Object::parse_deep(text, levels, &mut |seen| {
+            if seen.depth == 1 {
+                members.take(seen);
+            }
+            visit(seen);
+        });
         let reject =
             |fault, members: &Members<'a>| Err(Rejected { fault, id: members.readable_id() });
         let object = match parsed {

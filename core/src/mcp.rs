@@ -15,9 +15,10 @@
 
 use crate::binding::{
     Accepted, Binding, Class, End, Expectation, Failure, Foreign, Place, ProtocolName, Refusal,
+    STANDARD_FAILURE_LEN,
 };
-use crate::json::{Object, Str, Writer};
-use crate::jsonrpc::{self, ErrorId, IdKind, Message, Request};
+use crate::json::{Found, Writer};
+use crate::jsonrpc::{self, ErrorId, IdKind, Message, Rejected, Request};
 
 /// The first revision that this binding carries. Earlier ones begin with an `initialize`
 /// handshake ("Versions and capabilities").
@@ -57,30 +58,82 @@ const NAME: ProtocolName<'static> = match ProtocolName::new("mcp") {
 #[allow(clippy::exhaustive_structs)] // It has nothing to configure.
 pub struct Mcp;
 
-impl Mcp {
-    /// What `params._meta` says of the revision.
-    fn envelope<'m>(request: &Request<'m>, versions: &'m [&'m str]) -> Result<(), Failure<'m>> {
+/// What `params._meta` says, gathered while the request is read.
+#[derive(Clone, Copy, Default)]
+struct Envelope<'m> {
+    /// `params._meta`.
+    meta: Found<'m>,
+    /// The two members of `params._meta`.
+    version: Found<'m>,
+    capabilities: Found<'m>,
+}
+
+impl<'m> Envelope<'m> {
+    /// Reads a request and the envelope in it, in one pass.
+    fn parse(request: &'m str) -> Result<(Request<'m>, Self), Rejected<'m>> {
+        let mut envelope = Self::default();
+        // What has been seen so far inside the member of the request, and inside the member of
+        // that one, that is being read.
+        let (mut params, mut meta) = (Self::default(), Self::default());
+        let mut has_seen = false;
+        let request = Request::parse_deep(request, 3, &mut |seen| match seen.depth {
+            1 => {
+                if seen.is("params") {
+                    envelope = params;
+                }
+                if has_seen {
+                    (params, meta) = (Self::default(), Self::default());
+                    has_seen = false;
+                }
+            }
+            2 => {
+                if seen.is("_meta") {
+                    meta.meta = params.meta;
+                    meta.meta.add(seen.value());
+                    params = meta;
+                    has_seen = true;
+                }
+                if has_seen {
+                    meta = Self::default();
+                }
+            }
+            _ if seen.is(META_PROTOCOL_VERSION) => {
+                meta.version.add(seen.value());
+                has_seen = true;
+            }
+            _ if seen.is(META_CLIENT_CAPABILITIES) => {
+                meta.capabilities.add(seen.value());
+                has_seen = true;
+            }
+            _ => {}
+        })?;
+        Ok((request, envelope))
+    }
+
+    /// Whether the revision is one that is served.
+    fn check(&self, request: &Request<'m>, versions: &'m [&'m str]) -> Result<(), Failure<'m>> {
         let served = if versions.is_empty() { &[REVISION] } else { versions };
-        let params = request.params.and_then(|params| params.as_object());
-        let meta = match params.map(|params| params.object("_meta")) {
-            Some(Ok(meta)) => meta,
-            Some(Err(_)) => return Err(Failure::InvalidParams("params._meta occurs twice")),
-            None => None,
+        let Ok(meta) = self.meta.get() else {
+            return Err(Failure::InvalidParams("params._meta occurs twice"));
         };
-        let Some(meta) = meta else {
+        if meta.and_then(|meta| meta.as_object()).is_none() {
             // A client of an earlier revision starts like this: tell it what is served.
             if request.method == *"initialize" {
-                let requested = params.and_then(|params| requested_by(&params, "protocolVersion"));
+                let params = request.params.and_then(|params| params.as_object());
+                let requested =
+                    params.and_then(|params| params.str("protocolVersion").ok().flatten());
                 return Err(Failure::version(requested, served));
             }
             return Err(Failure::InvalidParams("params._meta is missing or not an object"));
-        };
-        let Some(version) = requested_by(&meta, META_PROTOCOL_VERSION) else {
+        }
+        let Some(version) = self.version.get().ok().flatten().and_then(|value| value.as_str())
+        else {
             return Err(Failure::InvalidParams(
                 "params._meta names no io.modelcontextprotocol/protocolVersion",
             ));
         };
-        if !matches!(meta.object(META_CLIENT_CAPABILITIES), Ok(Some(_))) {
+        let capabilities = self.capabilities.get().ok().flatten();
+        if capabilities.and_then(|value| value.as_object()).is_none() {
             return Err(Failure::InvalidParams(
                 "params._meta has no io.modelcontextprotocol/clientCapabilities",
             ));
@@ -93,10 +146,6 @@ impl Mcp {
         };
         if is_served { Ok(()) } else { Err(Failure::version(Some(version), served)) }
     }
-}
-
-fn requested_by<'m>(object: &Object<'m>, name: &str) -> Option<Str<'m>> {
-    object.str(name).ok().flatten()
 }
 
 /// Revisions are dates: `YYYY-MM-DD`.
@@ -122,15 +171,15 @@ impl Binding for Mcp {
         versions: &'m [&'m str],
         _place: Place,
     ) -> Result<Accepted<'m>, Refusal<'m>> {
-        let request = Request::parse(request)?;
+        let (request, envelope) = Envelope::parse(request)?;
         if !matches!(request.id.kind(), IdKind::String | IdKind::Integer) {
             let why = "the id is not a string or an integer";
             return Err(Refusal::new(Failure::InvalidRequest(why), None));
         }
         let id = Some(request.id.get());
-        Self::envelope(&request, versions).map_err(|failure| Refusal::new(failure, id))?;
+        envelope.check(&request, versions).map_err(|failure| Refusal::new(failure, id))?;
         let expected = Expectation { id: Some(request.id.print()), streaming: false };
-        Ok(Accepted::new(expected, id))
+        Ok(Accepted::new(expected, id).object(request.object))
     }
 
     fn classify<'m>(&self, expected: &Expectation, reply: &'m str) -> Class<'m> {
@@ -157,6 +206,10 @@ impl Binding for Mcp {
     /// tools need a conversation is the handler's to say.
     fn is_one_shot(&self, request: &str) -> bool {
         Request::parse(request).is_ok_and(|request| request.method != *"subscriptions/listen")
+    }
+
+    fn failure_len(&self) -> usize {
+        STANDARD_FAILURE_LEN
     }
 
     fn write_failure(&self, failure: &Failure<'_>, id: Option<&str>, out: &mut Writer<'_>) {

@@ -1,8 +1,9 @@
 //! The one table that both machines keep their open calls in.
 //!
-//! An entry has up to two keys, found through hash chains, and a deadline, kept in a binary heap
-//! that knows each entry's place: finding an entry and asking for the next deadline do not depend
-//! on how many are open, and moving a deadline takes a logarithm.
+//! An entry has up to two keys, found through hash chains, and a deadline, kept in a heap that
+//! knows each entry's place: finding an entry and asking for the next deadline do not depend on how
+//! many are open, and moving a deadline takes a logarithm. The heap branches eight ways and lies
+//! apart from the entries, so that this logarithm is short and touches little memory.
 //!
 //! An entry that has ended stays findable until its slot is needed again, so that what arrives
 //! late is known for what it is. At most [`REMEMBERED`] ended entries are kept where there is
@@ -208,10 +209,7 @@ pub(crate) trait Keyed {
 
 struct Slot<V> {
     value: V,
-    deadline: Instant,
     generation: Generation,
-    /// The place in the heap; [`NONE`] once the entry has ended.
-    place: u32,
     /// The next slot of each key's chain.
     next: [u32; 2],
     /// The slot that ended after this one.
@@ -224,6 +222,10 @@ pub(crate) struct Table<V, S: Storage> {
     heads: [S::List<u32>; 2],
     /// Slots of open entries, the earliest deadline first.
     heap: S::List<u32>,
+    /// The deadline at each place of the heap.
+    deadlines: S::List<Instant>,
+    /// Each slot's place in the heap; [`NONE`] once its entry has ended.
+    places: S::List<u32>,
     ended_first: u32,
     ended_last: u32,
     ended: usize,
@@ -239,6 +241,8 @@ impl<V: Keyed, S: Storage> Table<V, S> {
             slots: S::List::empty(),
             heads: [S::List::empty(), S::List::empty()],
             heap: S::List::empty(),
+            deadlines: S::List::empty(),
+            places: S::List::empty(),
             ended_first: NONE,
             ended_last: NONE,
             ended: 0,
@@ -263,16 +267,28 @@ impl<V: Keyed, S: Storage> Table<V, S> {
         self.slots.as_mut().get_mut(slot as usize)
     }
 
+    /// The place of a slot in the heap, if its entry is open.
+    fn place(&self, slot: u32) -> Option<usize> {
+        let place = *self.places.as_ref().get(slot as usize)?;
+        (place != NONE).then_some(place as usize)
+    }
+
+    fn set_place(&mut self, slot: u32, place: u32) {
+        if let Some(target) = self.places.as_mut().get_mut(slot as usize) {
+            *target = place;
+        }
+    }
+
     /// An open entry.
     pub(crate) fn get(&self, ticket: Ticket) -> Option<&V> {
-        let slot = self.slot(ticket.slot)?;
-        (slot.generation == ticket.generation && slot.place != NONE).then_some(&slot.value)
+        self.place(ticket.slot)?;
+        self.remembered(ticket)
     }
 
     /// An open entry. Its keys must not change: see [`rekey`](Self::rekey).
     pub(crate) fn get_mut(&mut self, ticket: Ticket) -> Option<&mut V> {
-        let slot = self.slot_mut(ticket.slot)?;
-        (slot.generation == ticket.generation && slot.place != NONE).then_some(&mut slot.value)
+        self.place(ticket.slot)?;
+        self.remembered_mut(ticket)
     }
 
     /// The open entries, in no particular order.
@@ -292,15 +308,10 @@ impl<V: Keyed, S: Storage> Table<V, S> {
         }
         let used = self.slots.as_ref().len();
         let ticket = if used < self.limit && self.ended < REMEMBERED {
-            let entry = Slot {
-                value,
-                deadline,
-                generation: Generation::MIN,
-                place: NONE,
-                next: [NONE; 2],
-                ended_next: NONE,
-            };
+            let entry =
+                Slot { value, generation: Generation::MIN, next: [NONE; 2], ended_next: NONE };
             self.slots.push(entry).map_err(|_| full)?;
+            self.places.push(NONE).map_err(|_| full)?;
             Ticket { slot: u32::try_from(used).unwrap_or(NONE), generation: Generation::MIN }
         } else {
             // Fewer entries are open than slots are used, so one of them has ended.
@@ -310,7 +321,6 @@ impl<V: Keyed, S: Storage> Table<V, S> {
             let after = entry.ended_next;
             entry.ended_next = NONE;
             entry.value = value;
-            entry.deadline = deadline;
             entry.generation = entry.generation.checked_add(1).unwrap_or(Generation::MIN);
             let generation = entry.generation;
             self.ended_first = after;
@@ -327,7 +337,8 @@ impl<V: Keyed, S: Storage> Table<V, S> {
         }
         let place = self.open();
         self.heap.push(ticket.slot).map_err(|_| full)?;
-        self.sift_up(place);
+        self.deadlines.push(deadline).map_err(|_| full)?;
+        self.sift_up(place, ticket.slot, deadline);
         Ok(ticket)
     }
 
@@ -346,21 +357,16 @@ impl<V: Keyed, S: Storage> Table<V, S> {
 
     /// Ends an entry; it stays findable for a while. `false` if it is not open.
     pub(crate) fn end(&mut self, ticket: Ticket) -> bool {
-        let Some(entry) = self.slot(ticket.slot) else { return false };
-        let place = entry.place as usize;
-        if entry.generation != ticket.generation || entry.place == NONE {
+        if self.get(ticket).is_none() {
             return false;
         }
-        if let Some(last) = self.heap.pop() {
+        let Some(place) = self.place(ticket.slot) else { return false };
+        if let (Some(last), Some(deadline)) = (self.heap.pop(), self.deadlines.pop()) {
             if last != ticket.slot {
-                self.put(place, last);
-                self.sift_up(place);
-                self.sift_down(place);
+                self.sift(place, last, deadline);
             }
         }
-        if let Some(entry) = self.slot_mut(ticket.slot) {
-            entry.place = NONE;
-        }
+        self.set_place(ticket.slot, NONE);
         match self.slot_mut(self.ended_last) {
             Some(before) => before.ended_next = ticket.slot,
             None => self.ended_first = ticket.slot,
@@ -385,7 +391,7 @@ impl<V: Keyed, S: Storage> Table<V, S> {
             let Some(entry) = self.slot(slot) else { break };
             if is_it(&entry.value) {
                 let found = Ticket { slot, generation: entry.generation };
-                if entry.place != NONE {
+                if self.place(slot).is_some() {
                     return Some((found, true));
                 }
                 ended = ended.or(Some((found, false)));
@@ -409,9 +415,8 @@ impl<V: Keyed, S: Storage> Table<V, S> {
 
     /// The earliest deadline and whose it is.
     pub(crate) fn earliest(&self) -> Option<(Instant, Ticket)> {
-        let slot = *self.heap.as_ref().first()?;
-        let entry = self.slot(slot)?;
-        Some((entry.deadline, Ticket { slot, generation: entry.generation }))
+        let (slot, deadline) = self.at(0)?;
+        Some((deadline, Ticket { slot, generation: self.slot(slot)?.generation }))
     }
 
     /// Moves the deadline of an open entry.
@@ -419,14 +424,8 @@ impl<V: Keyed, S: Storage> Table<V, S> {
         if self.get(ticket).is_none() {
             return;
         }
-        let Some(entry) = self.slot_mut(ticket.slot) else { return };
-        let earlier = deadline < entry.deadline;
-        entry.deadline = deadline;
-        let place = entry.place as usize;
-        if earlier {
-            self.sift_up(place);
-        } else {
-            self.sift_down(place);
+        if let Some(place) = self.place(ticket.slot) {
+            self.sift(place, ticket.slot, deadline);
         }
     }
 
@@ -498,54 +497,61 @@ impl<V: Keyed, S: Storage> Table<V, S> {
 
     // The heap.
 
-    fn deadline_at(&self, place: usize) -> Option<Instant> {
-        Some(self.slot(*self.heap.as_ref().get(place)?)?.deadline)
+    fn at(&self, place: usize) -> Option<(u32, Instant)> {
+        Some((*self.heap.as_ref().get(place)?, *self.deadlines.as_ref().get(place)?))
     }
 
-    fn put(&mut self, place: usize, slot: u32) {
+    fn put(&mut self, place: usize, slot: u32, deadline: Instant) {
         if let Some(target) = self.heap.as_mut().get_mut(place) {
             *target = slot;
         }
-        if let Some(entry) = self.slot_mut(slot) {
-            entry.place = u32::try_from(place).unwrap_or(NONE);
+        if let Some(target) = self.deadlines.as_mut().get_mut(place) {
+            *target = deadline;
         }
+        self.set_place(slot, u32::try_from(place).unwrap_or(NONE));
     }
 
-    fn sift_up(&mut self, mut place: usize) {
-        let Some(&slot) = self.heap.as_ref().get(place) else { return };
-        let Some(deadline) = self.deadline_at(place) else { return };
-        while let Some(parent) = place.checked_sub(1).map(|below| below / 2) {
-            if self.deadline_at(parent).is_none_or(|above| above <= deadline) {
+    /// Puts an entry where it belongs; `place`, which is free for it, is where it may belong.
+    fn sift(&mut self, place: usize, slot: u32, deadline: Instant) {
+        let place = self.sift_up(place, slot, deadline);
+        self.sift_down(place, slot, deadline);
+    }
+
+    /// Moves an entry up from a place as far as it belongs. Returns where that is.
+    fn sift_up(&mut self, mut place: usize, slot: u32, deadline: Instant) -> usize {
+        while let Some(parent) = place.checked_sub(1).map(|below| below / BRANCHES) {
+            let Some((above, earlier)) = self.at(parent) else { break };
+            if earlier <= deadline {
                 break;
             }
-            let Some(&above) = self.heap.as_ref().get(parent) else { break };
-            self.put(place, above);
+            self.put(place, above, earlier);
             place = parent;
         }
-        self.put(place, slot);
+        self.put(place, slot, deadline);
+        place
     }
 
-    fn sift_down(&mut self, mut place: usize) {
-        let Some(&slot) = self.heap.as_ref().get(place) else { return };
-        let Some(deadline) = self.deadline_at(place) else { return };
+    /// Moves an entry down from a place as far as it belongs.
+    fn sift_down(&mut self, mut place: usize, slot: u32, deadline: Instant) {
         loop {
-            let left = place.saturating_mul(2).saturating_add(1);
-            let right = left.saturating_add(1);
-            let child = match (self.deadline_at(left), self.deadline_at(right)) {
-                (Some(a), Some(b)) if b < a => right,
-                (Some(_), _) => left,
-                (None, _) => break,
-            };
-            if self.deadline_at(child).is_none_or(|below| below >= deadline) {
+            let first = place.saturating_mul(BRANCHES).saturating_add(1);
+            let children = self.deadlines.as_ref().get(first..).unwrap_or_default();
+            let children = children.iter().take(BRANCHES).enumerate();
+            let Some((child, _)) = children.min_by_key(|(_, deadline)| **deadline) else { break };
+            let child = first.saturating_add(child);
+            let Some((below, later)) = self.at(child) else { break };
+            if later >= deadline {
                 break;
             }
-            let Some(&below) = self.heap.as_ref().get(child) else { break };
-            self.put(place, below);
+            self.put(place, below, later);
             place = child;
         }
-        self.put(place, slot);
+        self.put(place, slot, deadline);
     }
 }
+
+/// How many places of the heap follow each place.
+const BRANCHES: usize = 8;
 
 /// Which chain a hash belongs to.
 fn bucket(hash: u32, buckets: usize) -> usize {

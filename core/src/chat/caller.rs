@@ -56,7 +56,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::command::{Command, MentionForm, NewCommandError};
-use super::failure::shortest_failure;
+use super::failure::check_failure;
 use super::size::{self, Margin, MessageShape, Quote, QuoteKind, SentAt, TooLarge};
 use super::{
     Chat, ContactId, GroupId, GroupMemberId, IdTooLong, Item, ItemId, MemberId, Quoted, Sender,
@@ -752,8 +752,15 @@ impl<B: Binding, S: Storage> Caller<B, S> {
             To::Member { member, name, group_member, .. } => Some((name, group_member, member)),
             To::Contact(_) | To::Everyone(_) => None,
         };
-        let command = Command::new(name.map(|(name, ..)| name), binding.name(), call.request)
-            .map_err(CallError::Command)?;
+        let member = name.map(|(name, ..)| name);
+        let command = match accepted.object {
+            // The binding has read it.
+            Some(object) if core::ptr::eq(object.get_text(), call.request.trim()) => {
+                Command::of(member, binding.name(), object)
+            }
+            _ => Command::new(member, binding.name(), call.request),
+        }
+        .map_err(CallError::Command)?;
         let text = command.write(self.config.mention_form, out).map_err(CallError::Buffer)?;
 
         let mentions = name.map(|(name, _, member)| (name, member));
@@ -769,7 +776,8 @@ impl<B: Binding, S: Storage> Caller<B, S> {
         let kind = if chat.is_group() { QuoteKind::GROUP } else { QuoteKind::Direct };
         let quote = Quote::received(escaped, kind).sent_at(SentAt::Worst);
         let room = shape.mentions(&[]).quote(quote).room();
-        let needed = self.config.min_reply_room.max(shortest_failure(binding, accepted.id));
+        let needed = check_failure(binding, accepted.id, room).err().unwrap_or(0);
+        let needed = needed.max(self.config.min_reply_room);
         if room < needed {
             return Err(CallError::NoRoomForReply { room, needed });
         }

@@ -364,13 +364,25 @@ impl<'a> Command<'a> {
         protocol: ProtocolName<'a>,
         request: &'a str,
     ) -> Result<Self, NewCommandError> {
+        let object = Object::parse(request).map_err(NewCommandError::Request)?;
+        Self::of(member, protocol, object)
+    }
+
+    /// A command whose request has been read.
+    ///
+    /// # Errors
+    /// [`NewCommandError::Member`] when the name cannot be written.
+    pub fn of(
+        member: Option<&'a str>,
+        protocol: ProtocolName<'a>,
+        request: Object<'a>,
+    ) -> Result<Self, NewCommandError> {
         if let Some(name) = member {
             if Parts::check_start(name).is_err() || name.contains('\'') {
                 return Err(NewCommandError::Member { len: name.len() });
             }
         }
-        let object = Object::parse(request).map_err(NewCommandError::Request)?;
-        let request = object.get_text();
+        let request = request.get_text();
         Ok(Self { head: Head { member, protocol, request, offset: 0 } })
     }
 

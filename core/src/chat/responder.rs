@@ -60,7 +60,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::command::{CommandError, CommandErrorKind, Head, MEMBER_OFFSET, Parsed};
-use super::failure::shortest_failure;
+use super::failure::{check_failure, shortest_failure};
 use super::size::{
     EncodedSize, Margin, MessageShape, Quote, QuoteKind, ReplyBudget, SentAt, TooLarge,
 };
@@ -498,10 +498,9 @@ impl<B: Binding, S: Storage> Responder<B, S> {
         // An id that cannot be kept is not repeated either, so that errors are of bounded length.
         let id = id.filter(|id| S::Text::LIMIT.is_none_or(|limit| id.len() <= limit));
         // Whatever happens to the handler, an error has to fit.
-        let needed = shortest_failure(binding, id);
-        let unanswerable = Received::Unanswerable { room: budget.remaining(), needed };
-        if budget.check_len(needed).is_err() {
-            return Ok(unanswerable);
+        let room = budget.remaining();
+        if let Err(needed) = check_failure(binding, id, room) {
+            return Ok(Received::Unanswerable { room, needed });
         }
         let failure = match accepted {
             Err(failure) => failure,
@@ -547,7 +546,7 @@ impl<B: Binding, S: Storage> Responder<B, S> {
                 Ok(Received::Answered { transmit, failure })
             }
             // A binding of a user's own whose errors take more than its shortest one promised.
-            Err(_) => Ok(unanswerable),
+            Err(_) => Ok(Received::Unanswerable { room, needed: shortest_failure(binding, id) }),
         }
     }
 
@@ -563,10 +562,10 @@ impl<B: Binding, S: Storage> Responder<B, S> {
     fn requote(&mut self, ticket: Ticket, item: &Item<'_>) {
         let budget = self.budget_of(item);
         let Some(open) = self.open.get_mut(ticket) else { return };
-        let needed = shortest_failure(open.binding, open.id.as_ref().map(Text::get));
+        let id = open.id.as_ref().map(Text::get);
         // A command that its sender makes unanswerable is answered as if it had not: what the
         // chat core then refuses to send is the sender's own loss.
-        if budget.check_len(needed).is_ok() {
+        if check_failure(open.binding, id, budget.remaining()).is_ok() {
             open.budget = budget;
         }
     }

@@ -28,6 +28,7 @@ use core::fmt;
 
 pub use error::{BufferTooSmall, Error, ErrorKind};
 use scan::Scanner;
+pub(crate) use scan::Visited;
 pub use write::Writer;
 
 /// How many arrays and objects may be open at once: 127, the depth that serde_json reads too.
@@ -57,6 +58,20 @@ pub enum Kind {
     Object,
 }
 
+impl Kind {
+    /// The kind of a well-formed value that begins with this byte.
+    fn of(first: Option<u8>) -> Self {
+        match first {
+            Some(b'{') => Self::Object,
+            Some(b'[') => Self::Array,
+            Some(b'"') => Self::String,
+            Some(b't' | b'f') => Self::Bool,
+            Some(b'n') => Self::Null,
+            _ => Self::Number,
+        }
+    }
+}
+
 /// One well-formed JSON value, borrowed from the text it stands in, without white space around it.
 ///
 /// `Debug` shows the kind and the length, never the text.
@@ -72,26 +87,12 @@ pub enum Kind {
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
     text: &'a str,
-    kind: Kind,
 }
 
 impl<'a> Value<'a> {
-    /// `text` is one well-formed value of kind `kind`, trimmed.
-    fn new(text: &'a str, kind: Kind) -> Self {
-        Self { text, kind }
-    }
-
-    /// `text` is one well-formed value, trimmed: its first byte tells the kind.
-    fn of(text: &'a str) -> Self {
-        let kind = match text.as_bytes().first() {
-            Some(b'{') => Kind::Object,
-            Some(b'[') => Kind::Array,
-            Some(b'"') => Kind::String,
-            Some(b't' | b'f') => Kind::Bool,
-            Some(b'n') => Kind::Null,
-            _ => Kind::Number,
-        };
-        Self { text, kind }
+    /// `text` is one well-formed value, trimmed.
+    fn new(text: &'a str) -> Self {
+        Self { text }
     }
 
     /// Reads a text that is one value, with white space around it or not.
@@ -121,27 +122,28 @@ impl<'a> Value<'a> {
 
     /// What the value is.
     pub fn kind(&self) -> Kind {
-        self.kind
+        // A well-formed value tells its kind by its first byte.
+        Kind::of(self.text.as_bytes().first().copied())
     }
 
     /// Whether it is `null`.
     pub fn is_null(&self) -> bool {
-        self.kind == Kind::Null
+        self.kind() == Kind::Null
     }
 
     /// The value as an object, if it is one.
     pub fn as_object(&self) -> Option<Object<'a>> {
-        (self.kind == Kind::Object).then_some(Object { text: self.text })
+        (self.kind() == Kind::Object).then_some(Object { text: self.text })
     }
 
     /// The value as a string, if it is one.
     pub fn as_str(&self) -> Option<Str<'a>> {
-        (self.kind == Kind::String).then_some(Str::new(self.text))
+        (self.kind() == Kind::String).then_some(Str::new(self.text))
     }
 
     /// The value as a truth value, if it is one.
     pub fn as_bool(&self) -> Option<bool> {
-        (self.kind == Kind::Bool).then_some(self.text == "true")
+        (self.kind() == Kind::Bool).then_some(self.text == "true")
     }
 
     /// The value as an integer, if it is a number without a fractional part that an `i64` holds:
@@ -156,7 +158,7 @@ impl<'a> Value<'a> {
     /// assert_eq!(integer("9223372036854775808"), None);
     /// ```
     pub fn as_integer(&self) -> Option<i64> {
-        if self.kind == Kind::Number { integer(self.text) } else { None }
+        if self.kind() == Kind::Number { integer(self.text) } else { None }
     }
 
     /// The elements, if it is an array.
@@ -168,13 +170,13 @@ impl<'a> Value<'a> {
     /// assert_eq!(texts, ["1", "[2]", "\"3\""]);
     /// ```
     pub fn elements(&self) -> Option<Elements<'a>> {
-        (self.kind == Kind::Array).then_some(Elements { rest: inside(self.text) })
+        (self.kind() == Kind::Array).then_some(Elements { rest: inside(self.text) })
     }
 }
 
 impl fmt::Debug for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Value({:?}, {} bytes)", self.kind, self.text.len())
+        write!(f, "Value({:?}, {} bytes)", self.kind(), self.text.len())
     }
 }
 
@@ -228,8 +230,19 @@ impl<'a> Object<'a> {
         text: &'a str,
         mut visit: impl FnMut(Str<'a>, Value<'a>),
     ) -> Result<Self, Error> {
+        Self::parse_deep(text, 1, &mut |seen| visit(seen.name(), seen.value()))
+    }
+
+    /// As [`parse_with`](Self::parse_with), and shows the members of objects inside it too, down
+    /// to `levels` containers inside each other (at most four), each with its depth: 1 is a member
+    /// of the object itself. The members of a member's value are shown before that member.
+    pub(crate) fn parse_deep(
+        text: &'a str,
+        levels: usize,
+        visit: &mut dyn FnMut(&Visited<'a, '_>),
+    ) -> Result<Self, Error> {
         let mut scanner = Scanner::new(text);
-        let value = scanner.walk(&mut visit)?;
+        let value = scanner.walk(levels, visit)?;
         scanner.end()?;
         let start = text.len().saturating_sub(text.trim_start().len());
         value.as_object().ok_or(Error::new(ErrorKind::NotAnObject, start))
@@ -242,7 +255,7 @@ impl<'a> Object<'a> {
 
     /// The object as a value.
     pub fn as_value(&self) -> Value<'a> {
-        Value::new(self.text, Kind::Object)
+        Value::new(self.text)
     }
 
     /// The members in the order in which they are written, duplicates included.
@@ -286,11 +299,43 @@ impl<'a> Object<'a> {
     }
 }
 
+/// Whether both are the same text.
+impl PartialEq for Object<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Object<'_> {}
+
 impl fmt::Debug for Object<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Object({} bytes)", self.text.len())
     }
 }
+
+/// A member that is looked for among those that [`Object::parse_deep`] shows.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Found<'a> {
+    last: Option<Value<'a>>,
+    twice: bool,
+}
+
+impl<'a> Found<'a> {
+    /// It is here.
+    pub(crate) fn add(&mut self, value: Value<'a>) {
+        self.twice |= self.last.is_some();
+        self.last = Some(value);
+    }
+
+    /// Its value, if there is one; or that it occurs twice.
+    pub(crate) fn get(&self) -> Result<Option<Value<'a>>, Twice> {
+        if self.twice { Err(Twice) } else { Ok(self.last) }
+    }
+}
+
+/// A member occurs twice.
+pub(crate) struct Twice;
 
 /// Where `part`, a slice of `whole`, begins in it; zero when it is no slice of it.
 pub(crate) fn offset_in(whole: &str, part: &str) -> usize {
@@ -384,14 +429,14 @@ impl fmt::Debug for Elements<'_> {
 pub struct Str<'a> {
     /// With the quotes.
     text: &'a str,
+    /// Whether nothing is escaped.
+    plain: bool,
 }
 
 impl<'a> Str<'a> {
-    const EMPTY: Self = Self { text: "\"\"" };
-
     /// `text` is one well-formed string with its quotes.
     fn new(text: &'a str) -> Self {
-        Self { text }
+        Self { text, plain: !text.as_bytes().contains(&b'\\') }
     }
 
     /// The string as it is written, with its quotes.
@@ -406,8 +451,7 @@ impl<'a> Str<'a> {
 
     /// The string's meaning, where that is a slice of the text: when nothing is escaped.
     pub fn as_plain(&self) -> Option<&'a str> {
-        let raw = self.raw();
-        if raw.as_bytes().contains(&b'\\') { None } else { Some(raw) }
+        self.plain.then(|| self.raw())
     }
 
     /// The characters that the string means.
@@ -431,17 +475,24 @@ impl<'a> Str<'a> {
 impl PartialEq<Str<'_>> for Str<'_> {
     /// Whether both mean the same.
     fn eq(&self, other: &Str<'_>) -> bool {
-        self.text == other.text || self.chars().eq(other.chars())
+        if self.plain && other.plain {
+            self.text == other.text
+        } else {
+            self.chars().eq(other.chars())
+        }
     }
 }
 
 impl Eq for Str<'_> {}
 
 impl PartialEq<str> for Str<'_> {
+    #[inline(always)]
     fn eq(&self, other: &str) -> bool {
-        match self.as_plain() {
-            Some(plain) => plain == other,
-            None => self.chars().eq(other.chars()),
+        if self.plain {
+            // Most comparisons end with the lengths, two quotes apart.
+            self.text.len().wrapping_sub(other.len()) == 2 && self.raw() == other
+        } else {
+            self.chars().eq(other.chars())
         }
     }
 }
@@ -507,6 +558,12 @@ impl fmt::Debug for Chars<'_> {
 
 /// A well-formed number as an integer, exactly, if it is one that an `i64` holds.
 fn integer(number: &str) -> Option<i64> {
+    if number.len() <= 18 && number.bytes().all(|digit| digit.is_ascii_digit()) {
+        // Nearly every one: digits that an i64 is sure to hold.
+        return Some(number.bytes().fold(0, |value: i64, digit| {
+            value.wrapping_mul(10).wrapping_add(i64::from(digit.wrapping_sub(b'0')))
+        }));
+    }
     let (negative, digits) = match number.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, number),

@@ -1,8 +1,61 @@
 //! The scanner: one iterative pass that checks a text and lends spans of it.
 
-use super::{Error, ErrorKind, Kind, MAX_DEPTH, Str, Value};
+use super::{Error, ErrorKind, MAX_DEPTH, Str, Value};
 
 type Scanned<T> = Result<T, Error>;
+
+/// A member that is being read.
+#[derive(Clone, Copy, Default)]
+struct Member {
+    /// Where its name stands, the quotes included.
+    name: usize,
+    name_end: usize,
+    /// Whether nothing in its name is escaped.
+    plain: bool,
+    /// Where its value begins.
+    value: usize,
+}
+
+impl Member {
+    fn name<'a>(&self, text: &'a str) -> Str<'a> {
+        Str { text: text.get(self.name..self.name_end).unwrap_or_default(), plain: self.plain }
+    }
+}
+
+/// A member that has just been read. Its parts are cut out of the text when they are asked for.
+pub(crate) struct Visited<'a, 's> {
+    /// How many containers it stands in: 1 is a member of the value itself.
+    pub(crate) depth: u32,
+    text: &'a str,
+    member: &'s Member,
+    /// Where its value ends.
+    end: usize,
+}
+
+impl<'a> Visited<'a, '_> {
+    pub(crate) fn name(&self) -> Str<'a> {
+        self.member.name(self.text)
+    }
+
+    /// The name's bytes, if nothing in them is escaped.
+    pub(crate) fn plain_name(&self) -> Option<&'a [u8]> {
+        let (from, to) = (self.member.name.wrapping_add(1), self.member.name_end.wrapping_sub(1));
+        if self.member.plain { self.text.as_bytes().get(from..to) } else { None }
+    }
+
+    /// Whether its name means this.
+    #[inline(always)]
+    pub(crate) fn is(&self, name: &str) -> bool {
+        match self.plain_name() {
+            Some(plain) => plain == name.as_bytes(),
+            None => self.name() == *name,
+        }
+    }
+
+    pub(crate) fn value(&self) -> Value<'a> {
+        Value::new(self.text.get(self.member.value..self.end).unwrap_or_default())
+    }
+}
 
 /// Walks over a text that is known to be UTF-8.
 #[derive(Clone, Copy)]
@@ -20,12 +73,19 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
+    #[inline(always)]
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
     fn step(&mut self) {
-        self.at = self.at.saturating_add(1);
+        self.skip(1);
+    }
+
+    #[inline(always)]
+    fn skip(&mut self, bytes: usize) {
+        // The place is never beyond the text's end, so this does not wrap.
+        self.at = self.at.wrapping_add(bytes);
     }
 
     fn span(&self, from: usize) -> &'a str {
@@ -48,6 +108,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    #[inline(always)]
     pub(super) fn white_space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.step();
@@ -65,41 +126,84 @@ impl<'a> Scanner<'a> {
 
     /// A member's name and the colon, with the white space around them.
     pub(super) fn name(&mut self) -> Scanned<Str<'a>> {
+        let mut member = Member::default();
+        self.name_of(Some(&mut member))?;
+        Ok(member.name(self.text))
+    }
+
+    /// Steps over a member's name and the colon.
+    #[inline(always)]
+    fn name_of(&mut self, member: Option<&mut Member>) -> Scanned<()> {
         self.white_space();
         if self.peek() != Some(b'"') {
             return self.unexpected();
         }
-        let name = self.string()?;
+        let from = self.at;
+        let plain = self.string()?;
+        if let Some(member) = member {
+            member.name = from;
+            member.name_end = self.at;
+            member.plain = plain;
+        }
         self.white_space();
         if !self.take(b':') {
             return self.unexpected();
         }
-        Ok(name)
+        Ok(())
     }
 
-    /// A string; the next byte is its opening quote.
-    fn string(&mut self) -> Scanned<Str<'a>> {
-        let from = self.at;
+    /// A string; the next byte is its opening quote. Whether nothing in it is escaped.
+    #[inline(always)]
+    fn string(&mut self) -> Scanned<bool> {
         self.step();
+        // Most names and short strings have no escape and end within a few words.
+        let bytes = self.text.as_bytes();
+        for _ in 0..6 {
+            let Some(word) = bytes.get(self.at..).and_then(<[u8]>::first_chunk) else { break };
+            let found = special(u64::from_le_bytes(*word));
+            if found == 0 {
+                self.skip(8);
+                continue;
+            }
+            self.skip((found.trailing_zeros() / 8) as usize);
+            if self.take(b'"') {
+                return Ok(true);
+            }
+            break;
+        }
+        self.long_string()
+    }
+
+    /// The rest of a string.
+    fn long_string(&mut self) -> Scanned<bool> {
+        let mut plain = self.skip_rows();
+        plain &= self.skip_clean();
         loop {
-            self.skip_clean();
             match self.peek() {
                 None => return self.fail(ErrorKind::UnexpectedEnd),
                 Some(b'"') => {
                     self.step();
-                    return Ok(Str::new(self.span(from)));
+                    return Ok(plain);
                 }
-                Some(b'\\') => self.escape()?,
+                Some(b'\\') => {
+                    plain = false;
+                    self.escape()?;
+                    // Where one is, there are often more.
+                    self.skip_rows();
+                    self.skip_clean();
+                }
                 Some(byte) => return self.fail(ErrorKind::ControlCharacter(byte)),
             }
         }
     }
 
-    /// Moves on to the next quote, backslash or control character.
-    fn skip_clean(&mut self) {
+    /// Moves on to the next quote, backslash or control character; in a long string it may step
+    /// over escapes of one character. Whether it met none.
+    fn skip_clean(&mut self) -> bool {
         let bytes = self.text.as_bytes();
+        let mut plain = true;
         loop {
-            // Up to four words: most names and short strings end here.
+            // A few words, then rows.
             for _ in 0..4 {
                 let Some(word) = bytes.get(self.at..).and_then(<[u8]>::first_chunk) else {
                     while self
@@ -108,18 +212,50 @@ impl<'a> Scanner<'a> {
                     {
                         self.step();
                     }
-                    return;
+                    return plain;
                 };
                 let found = special(u64::from_le_bytes(*word));
                 if found != 0 {
-                    self.at = self.at.saturating_add((found.trailing_zeros() / 8) as usize);
-                    return;
+                    self.skip((found.trailing_zeros() / 8) as usize);
+                    return plain;
                 }
-                self.at = self.at.saturating_add(8);
+                self.skip(8);
             }
-            // Longer runs go by rows.
-            self.at = self.at.saturating_add(clean_rows(bytes.get(self.at..).unwrap_or_default()));
+            plain &= self.skip_rows();
         }
+    }
+
+    /// Moves on row by row over clean bytes and escapes of one character, as far as whole rows
+    /// reach or to the first byte that needs a closer look. Whether it met no escape.
+    fn skip_rows(&mut self) -> bool {
+        if !cfg!(any(target_feature = "sse2", target_feature = "neon", target_feature = "simd128"))
+        {
+            return true;
+        }
+        let mut plain = true;
+        let bytes = self.text.as_bytes();
+        'rows: while let Some(row) = bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
+            let mut found = specials(row);
+            while found != 0 {
+                let place = found.trailing_zeros() as usize;
+                let escape = self.at.wrapping_add(place);
+                let is_short = bytes.get(escape) == Some(&b'\\')
+                    && bytes.get(escape.wrapping_add(1)).is_some_and(|byte| is_short(*byte));
+                if !is_short {
+                    self.at = escape;
+                    return plain;
+                }
+                plain = false;
+                if place == ROW - 1 {
+                    // The second byte is the first one of the next row.
+                    self.skip(ROW + 1);
+                    continue 'rows;
+                }
+                found &= !(0b11 << place);
+            }
+            self.skip(ROW);
+        }
+        plain
     }
 
     /// An escape; the next byte is its backslash.
@@ -127,7 +263,7 @@ impl<'a> Scanner<'a> {
         let from = self.at;
         self.step();
         match self.peek() {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+            Some(byte) if is_short(byte) => {
                 self.step();
                 Ok(())
             }
@@ -221,38 +357,38 @@ impl<'a> Scanner<'a> {
 
     /// One value with all that is in it.
     pub(super) fn value(&mut self) -> Scanned<Value<'a>> {
-        self.walk(&mut |_, _| {})
+        self.walk(0, &mut |_| {})
     }
 
-    /// One value; its members, if it is an object, go to `visit` as they end.
+    /// One value; the members of the objects in it, down to `levels` containers inside each other
+    /// (at most [`LEVELS`]), go to `visit` as they end, each with its depth: 1 is a member of the
+    /// value itself. So the members of a member's value go there before that member does.
     ///
     /// Containers are kept as one bit each (an object or an array), so the depth is bounded and
     /// nothing recurses.
     pub(super) fn walk(
         &mut self,
-        visit: &mut impl FnMut(Str<'a>, Value<'a>),
+        levels: usize,
+        visit: &mut dyn FnMut(&Visited<'a, '_>),
     ) -> Scanned<Value<'a>> {
         self.white_space();
         let from = self.at;
         let mut open: u128 = 0;
         let mut depth: u32 = 0;
-        let kind = match self.peek() {
-            Some(b'{') => Kind::Object,
-            Some(b'[') => Kind::Array,
-            Some(b'"') => Kind::String,
-            Some(b't' | b'f') => Kind::Bool,
-            Some(b'n') => Kind::Null,
-            _ => Kind::Number,
-        };
-        // The member of the outermost object that is being read.
-        let mut member = (Str::EMPTY, 0);
+        // The member that is being read at each depth: its name and where its value begins.
+        let mut members = [Member::default(); LEVELS];
+        let members = members.get_mut(..levels).unwrap_or_default();
         loop {
             self.white_space();
-            if depth == 1 {
-                member.1 = self.at;
+            if let Some(member) = level(members, depth) {
+                member.value = self.at;
             }
             // Does a container open here that is not empty?
             let opened = match self.peek() {
+                Some(b'"') => {
+                    self.string()?;
+                    false
+                }
                 Some(open_byte @ (b'{' | b'[')) => {
                     if depth == MAX_DEPTH {
                         return self.fail(ErrorKind::TooDeep);
@@ -264,19 +400,12 @@ impl<'a> Scanner<'a> {
                         false
                     } else {
                         open = (open << 1) | u128::from(object);
-                        depth = depth.saturating_add(1);
+                        depth = depth.wrapping_add(1);
                         if object {
-                            let name = self.name()?;
-                            if depth == 1 {
-                                member.0 = name;
-                            }
+                            self.name_of(level(members, depth))?;
                         }
                         true
                     }
-                }
-                Some(b'"') => {
-                    self.string()?;
-                    false
                 }
                 Some(b'-' | b'0'..=b'9') => {
                     self.number()?;
@@ -302,22 +431,21 @@ impl<'a> Scanner<'a> {
             // A value has ended: close what ends with it, or go on to the next one.
             loop {
                 if depth == 0 {
-                    return Ok(Value::new(self.span(from), kind));
+                    return Ok(Value::new(self.span(from)));
                 }
                 let object = open & 1 == 1;
-                if depth == 1 && object {
-                    let value = Value::of(self.span(member.1));
-                    visit(member.0, value);
+                if object {
+                    // Read field by field: the processor has only just stored them.
+                    if let Some(member) = level(members, depth) {
+                        visit(&Visited { depth, text: self.text, member, end: self.at });
+                    }
                 }
                 self.white_space();
                 match self.peek() {
                     Some(b',') => {
                         self.step();
                         if object {
-                            let name = self.name()?;
-                            if depth == 1 {
-                                member.0 = name;
-                            }
+                            self.name_of(level(members, depth))?;
                         }
                         break;
                     }
@@ -327,7 +455,7 @@ impl<'a> Scanner<'a> {
                 }
                 self.step();
                 open >>= 1;
-                depth = depth.saturating_sub(1);
+                depth = depth.wrapping_sub(1);
             }
         }
     }
@@ -337,6 +465,19 @@ impl<'a> Scanner<'a> {
         self.white_space();
         if self.peek().is_none() { Ok(()) } else { self.fail(ErrorKind::TrailingData) }
     }
+}
+
+/// How deep the members of objects can be visited.
+pub(super) const LEVELS: usize = 4;
+
+/// What is kept for this depth, which counts from 1.
+fn level<T>(levels: &mut [T], depth: u32) -> Option<&mut T> {
+    levels.get_mut((depth as usize).wrapping_sub(1))
+}
+
+/// Whether the byte and a backslash before it are a whole escape.
+fn is_short(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;
@@ -352,20 +493,21 @@ fn special(word: u64) -> u64 {
     (below | quote | backslash) & HIGHS
 }
 
-/// How many bytes at the start, a multiple of 32, hold no quote, backslash or control character.
-fn clean_rows(bytes: &[u8]) -> usize {
-    let mut clean: usize = 0;
-    for row in bytes.chunks_exact(32) {
-        let mut found = false;
-        for &byte in row {
-            found |= (byte < 0x20) | (byte == b'"') | (byte == b'\\');
-        }
-        if found {
-            break;
-        }
-        clean = clean.saturating_add(32);
+/// Bytes that are looked at side by side.
+const ROW: usize = 32;
+
+/// A bit for each byte that is a quote, a backslash or below 0x20.
+fn specials(row: &[u8; ROW]) -> u32 {
+    // Without a branch, so that this becomes vector code.
+    let flags = row.map(|byte| u8::from((byte < 0x20) | (byte == b'"') | (byte == b'\\')));
+    let mut found = 0;
+    for word in flags.rchunks_exact(8) {
+        let word = word.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        // Each byte is 0 or 1: the product has them side by side in its highest byte.
+        let bits = word.wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        found = (found << 8) | bits as u32;
     }
-    clean
+    found
 }
 
 #[cfg(test)]
@@ -389,11 +531,75 @@ mod tests {
     }
 
     #[test]
+    fn a_row_has_a_bit_for_every_special_byte_at_every_place() {
+        for byte in 0..=255_u8 {
+            let stop = byte < 0x20 || byte == b'"' || byte == b'\\';
+            for place in 0..ROW {
+                let mut row = [b'~'; ROW];
+                row[place] = byte;
+                row[31 - place] = b'"';
+                let expected = (u32::from(stop) << place) | (1 << (31 - place));
+                // At one place the quote has overwritten the byte.
+                let expected = if 31 - place == place { 1 << place } else { expected };
+                assert_eq!(specials(&row), expected, "byte {byte:#x} at {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn escapes_at_every_place_of_a_long_string() {
+        for (escape, ok) in [
+            (r"\n", true),
+            (r"\\", true),
+            (r#"\""#, true),
+            (r"\u00e9", true),
+            (r"\ud83d\ude00", true),
+            (r"\ud83d", false),
+            (r"\x", false),
+            ("\n", false),
+        ] {
+            for before in 0..80 {
+                for after in [0, 1, 31, 32, 33, 70] {
+                    let (before, after) = ("~".repeat(before), "~".repeat(after));
+                    let text = std::format!("\"\\t{before}{escape}{escape}{after}\"x");
+                    let mut scanner = Scanner::new(&text);
+                    let result = scanner.string();
+                    if ok {
+                        assert!(!result.unwrap());
+                        assert_eq!(scanner.at(), text.len() - 1);
+                    } else {
+                        let offset = 3 + before.len();
+                        assert_eq!(result.unwrap_err().offset, offset, "{text}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn members_are_visited_as_deep_as_asked_for() {
+        let text = r#"{"a":{"b":{"c":{"d":1}},"e":[{"f":2}]},"g":3}"#;
+        let visited = |visits: &mut std::vec::Vec<std::string::String>, depth, name: Str<'_>| {
+            visits.push(std::format!("{depth}{}", name.raw()));
+        };
+        let mut visits = std::vec::Vec::new();
+        Scanner::new(text)
+            .walk(3, &mut |seen| visited(&mut visits, seen.depth, seen.name()))
+            .unwrap();
+        assert_eq!(visits, ["3c", "2b", "2e", "1a", "1g"]);
+        visits.clear();
+        Scanner::new(text)
+            .walk(1, &mut |seen| visited(&mut visits, seen.depth, seen.name()))
+            .unwrap();
+        assert_eq!(visits, ["1a", "1g"]);
+    }
+
+    #[test]
     fn strings_of_every_length_end_where_they_end() {
         for length in 0..200 {
             let text = std::format!("\"{}\"x", "é".repeat(length));
             let mut scanner = Scanner::new(&text);
-            scanner.string().unwrap();
+            assert!(scanner.string().unwrap());
             assert_eq!(scanner.at(), 2 * length + 2);
         }
     }
