@@ -13,6 +13,8 @@
 //! | `bindings` | a text; requests and replies made from the bytes | the documents' tables, naively |
 //! | `caller_ops` | a script of operations | a list of calls |
 //! | `responder_ops` | a script of operations | a list of commands |
+//! | `envelope` | a text; an envelope made from the bytes | the schemas, on top of `serde_json` |
+//! | `rpc_ops` | a script of operations | lists of requests |
 //! | `pair` | a scenario | what must hold whatever the network does |
 //!
 //! Two parts of the crate's API serve them alone: `TARGETS` and the functions. Neither is stable.
@@ -34,6 +36,7 @@ mod jsonrpc;
 mod model;
 mod pair;
 mod responder;
+mod rpc;
 mod script;
 mod size;
 
@@ -44,19 +47,22 @@ pub use json::json;
 pub use jsonrpc::jsonrpc;
 pub use pair::pair;
 pub use responder::responder_ops;
+pub use rpc::{envelope, rpc_ops};
 pub use size::size;
 
 /// A body.
 pub type Body = fn(&[u8]);
 
 /// Every target by its name, which is that of its corpus.
-pub const TARGETS: [(&str, Body); 8] = [
+pub const TARGETS: [(&str, Body); 10] = [
     ("bindings", bindings),
     ("caller_ops", caller_ops),
     ("command", command),
+    ("envelope", envelope),
     ("json", json),
     ("jsonrpc", jsonrpc),
     ("pair", pair),
     ("responder_ops", responder_ops),
+    ("rpc_ops", rpc_ops),
     ("size", size),
 ];
