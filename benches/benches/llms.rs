@@ -10,6 +10,9 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 
 const COUNTS: [usize; 3] = [100, 1_000, 10_000];
 
+/// The key of each link.
+const KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY";
+
 /// A file with this many addresses, of all types in turn.
 fn file(count: usize) -> String {
     let mut file = String::from("# Acme\n\n> Goods of all kinds.\n\n## Communications\n\n");
@@ -20,12 +23,8 @@ fn file(count: usize) -> String {
             2 => ("a", "SimpleX business contact for agents, MCP, A2A. Orders and availability."),
             _ => ("a", "SimpleX contact for people. Support, on working days."),
         };
-        writeln!(
-            file,
-            "- [Acme \\[{place}\\]](https://smp12.example/{letter}#{}): {notes}",
-            "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"
-        )
-        .expect("a string takes everything");
+        writeln!(file, "- [Acme \\[{place}\\]](https://smp12.example/{letter}#{KEY}): {notes}",)
+            .expect("a string takes everything");
     }
     file
 }
@@ -39,19 +38,19 @@ fn read(file: &str) -> usize {
         .sum()
 }
 
+/// Each candidate reads as many addresses, so that whatever else the machine does meets all alike.
 fn per_entry() {
-    let files = COUNTS.map(|count| (format!("{count} addresses"), file(count)));
-    let work = files.iter().map(|(name, file)| Candidate::new(name, move || read(black_box(file))));
+    let most = COUNTS.into_iter().max().unwrap_or_default();
+    let files = COUNTS.map(|count| (format!("{count} addresses"), file(count), most / count));
+    let work = files.iter().map(|(name, file, times)| {
+        Candidate::new(name, move || (0..*times).map(|_| read(black_box(file))).sum())
+    });
     let medians = Medians::measure(work.collect());
-    println!("an llms.txt, its entries and their links read");
-    let each: Vec<f64> = medians
-        .rows
-        .iter()
-        .zip(COUNTS)
-        .map(|((_, time), count)| *time / f64::from(u32::try_from(count).expect("small")))
-        .collect();
-    for ((name, _), time) in medians.rows.iter().zip(&each) {
-        println!("  {name:<44} {time:>10.0} ns each {:>8.2}x", time / each[0]);
+    println!("the entries of an llms.txt and their links read, {most} in all");
+    print!("{medians}");
+    let most = f64::from(u32::try_from(most).expect("small"));
+    for (name, time) in &medians.rows {
+        println!("  {name:<44} {:>10.0} ns each", time / most);
     }
 }
 

@@ -75,6 +75,12 @@ pub enum LinkKind {
     Relay,
 }
 
+impl fmt::Display for LinkKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 impl LinkKind {
     /// The kind's name, as the chat core's API has it.
     pub const fn name(self) -> &'static str {
@@ -85,12 +91,6 @@ impl LinkKind {
             Self::Channel => "channel",
             Self::Relay => "relay",
         }
-    }
-}
-
-impl fmt::Display for LinkKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
@@ -164,7 +164,7 @@ enum Body<'a> {
 /// ```
 /// use agentwire_core::discovery::link::{Link, LinkErrorKind};
 /// let error = Link::parse("https://example.com/about").unwrap_err();
-/// assert_eq!((error.kind, error.offset), (LinkErrorKind::Path, 20));
+/// assert_eq!((error.kind, error.offset), (LinkErrorKind::Path, 19));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]

@@ -11,7 +11,7 @@
 //! - [<title>](<address>): <network> [business ]contact for <audience>[, <protocol>]*. <info>
 //! ```
 //!
-//! [`Communications`] goes through such a file and gives its [`Entry`]s, [`write`] writes the
+//! [`Communications`] goes through such a file and gives its [`Entry`]s, [`write()`] writes the
 //! section. Reading needs time linear in the file's size, whatever it holds, and no memory.
 //!
 //! # What is read
@@ -723,7 +723,7 @@ impl core::error::Error for EntryLinkError {}
 /// let file = "## Communications\n- [a](b): Web updates for people, fortnightly.";
 /// let Some(Item::Entry(entry)) = Communications::new(file).next() else { panic!() };
 /// let remark = entry.remarks().next().unwrap();
-/// assert_eq!((remark.kind, remark.line, remark.offset), (RemarkKind::UnknownFrequency, 2, 50));
+/// assert_eq!((remark.kind, remark.line, remark.offset), (RemarkKind::UnknownFrequency, 2, 52));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -962,18 +962,11 @@ pub enum Item<'a> {
 /// ```
 /// use agentwire_core::discovery::llms::{Communications, Item};
 ///
-/// let file = "\
-/// # Acme
-///
-/// ## Communications
-///
-/// - [News](https://smp.example/c#MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY): SimpleX updates \
-/// for people and agents, weekly. Product news.
-///
-/// ## Docs
-///
-/// - [Manual](https://acme.example/manual.md): How it works
-/// ";
+/// let file = "# Acme\n\n## Communications\n\n\
+///     - [News](https://smp.example/c#MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY): \
+///     SimpleX updates for people and agents, weekly. Product news.\n\n\
+///     ## Docs\n\n\
+///     - [Manual](https://acme.example/manual.md): How it works\n";
 /// let mut items = Communications::new(file);
 /// assert!(matches!(items.next(), Some(Item::Entry(entry)) if entry.title() == *"News"));
 /// assert!(items.next().is_none());
