@@ -48,7 +48,7 @@ pub(super) fn run(text: &str, output: &mut Output) -> Result<(), Failure> {
                         "error": problem.kind.to_string(),
                     }))?;
                 } else {
-                    output.line(&problem)?;
+                    output.line(problem)?;
                     if problem.kind != ProblemKind::NoSection {
                         let room = output.terminal().width().saturating_sub(2);
                         let first = problem.text.lines().next().unwrap_or_default();
