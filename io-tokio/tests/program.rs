@@ -509,6 +509,76 @@ fn feed_json(args: &[&str], input: &[u8]) -> (Option<i32>, Value) {
 }
 
 #[test]
+fn an_llms_txt_is_listed_and_what_does_not_fit_is_explained() {
+    let key = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY";
+    let good = format!(
+        "# Acme\n\n## Communications\n\n- [Ask \\[Acme\\]](https://a.example/a#{key}): SimpleX business \
+         contact for agents, MCP, m c. Orders.\n"
+    );
+    let output = feed(&["inspect", "llms", "--json"], good.as_bytes());
+    assert_eq!(output.status.code(), Some(0));
+    let lines: Vec<Value> = text(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let [entry, summary] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!((&entry["title"], &entry["line"]), (&"Ask [Acme]".into(), &5.into()));
+    assert_eq!((&entry["type"], &entry["link"]), (&"business contact".into(), &"contact".into()));
+    assert_eq!(entry["peerTypes"], serde_json::json!(["agent"]));
+    assert_eq!(entry["protocols"], serde_json::json!(["mcp"]));
+    assert_eq!(entry["other"], serde_json::json!(["m c"]));
+    assert_eq!(entry["remarks"][0]["line"], 5);
+    assert_eq!(summary, &serde_json::json!({"kind": "summary", "entries": 1, "problems": 0}));
+
+    let bad = format!(
+        "{good}- [News](https://a.example/a#{key}): SimpleX updates for people.\n- \x1bx\n"
+    );
+    let output = feed(&["inspect", "llms"], bad.as_bytes());
+    assert_eq!(output.status.code(), Some(6));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("  the address: a contact link, the type requires a channel link\n"));
+    assert!(shown.contains("line 7: the item does not begin with a link (byte "), "{shown}");
+    assert!(shown.ends_with("2 addresses, 2 problems\n") && !shown.contains('\x1b'), "{shown}");
+
+    let output = feed(&["inspect", "llms"], b"# Acme\n");
+    assert_eq!(output.status.code(), Some(6));
+    assert!(text(&output.stdout).starts_with("line 1: no section"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_link_or_a_name_is_classified_and_normalised() {
+    let key = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY";
+    let link = format!("https://A.example/C/#{key}=\n");
+    let (code, value) = feed_json(&["inspect", "link"], link.as_bytes());
+    assert_eq!(
+        (code, &value["type"], &value["form"]),
+        (Some(0), &"channel".into(), &"short".into())
+    );
+    assert_eq!(value["normal"], format!("simplex:/c#{key}?h=a.example"));
+    let shown = feed(&["inspect", "link"], link.as_bytes());
+    assert!(text(&shown.stdout).starts_with("channel    short link in the scheme https"));
+    let full = b"simplex:/contact#/?v=2-7&smp=smp%3A%2F%2Fk%40h%2Fq";
+    assert_eq!(feed_json(&["inspect", "link"], full).1["ratchetKeys"], false);
+
+    let (code, value) = feed_json(&["inspect", "link"], b"@Shop.simplex");
+    assert_eq!(
+        (code, &value["kind"], &value["type"]),
+        (Some(0), &"name".into(), &"contact".into())
+    );
+    assert_eq!(value["normal"], "@shop.simplex");
+    assert_eq!(feed_json(&["inspect", "link"], b"simplex:/name#privacy").1["tld"], "simplex");
+
+    let (code, value) = feed_json(&["inspect", "link"], b"https://a.example/a#MDEy");
+    assert_eq!((code, &value["as"], &value["offset"]), (Some(6), &"link".into(), &20.into()));
+    let (code, value) = feed_json(&["inspect", "link"], b"mailto:a@a.example");
+    assert_eq!((code, &value["as"], &value["offset"]), (Some(6), &"link".into(), &0.into()));
+    let (code, value) = feed_json(&["inspect", "link"], b"@shop");
+    assert_eq!((code, &value["as"], &value["offset"]), (Some(6), &"name".into(), &5.into()));
+    let shown = feed(&["inspect", "link"], b"https://a.example/\x1b#MDEy");
+    assert!(!text(&shown.stdout).contains('\x1b') && shown.status.code() == Some(6));
+}
+
+#[test]
 fn a_message_is_measured() {
     let (code, value) = feed_json(&["inspect", "message"], b"say \"hi\"\n");
     assert_eq!(code, Some(0));

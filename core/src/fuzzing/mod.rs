@@ -30,6 +30,7 @@
 mod bindings;
 mod caller;
 mod command;
+mod discovery;
 mod generate;
 mod json;
 mod jsonrpc;
@@ -43,6 +44,7 @@ mod size;
 pub use bindings::bindings;
 pub use caller::caller_ops;
 pub use command::command;
+pub use discovery::{link, llms, name};
 pub use json::json;
 pub use jsonrpc::jsonrpc;
 pub use pair::pair;
@@ -54,13 +56,16 @@ pub use size::size;
 pub type Body = fn(&[u8]);
 
 /// Every target by its name, which is that of its corpus.
-pub const TARGETS: [(&str, Body); 10] = [
+pub const TARGETS: [(&str, Body); 13] = [
     ("bindings", bindings),
     ("caller_ops", caller_ops),
     ("command", command),
     ("envelope", envelope),
     ("json", json),
     ("jsonrpc", jsonrpc),
+    ("link", link),
+    ("llms", llms),
+    ("name", name),
     ("pair", pair),
     ("responder_ops", responder_ops),
     ("rpc_ops", rpc_ops),

@@ -270,13 +270,21 @@ impl<'m, const N: usize> Reading<'m, N> {
         Self { text, members, values: [None; N], twice: None }
     }
 
+    #[inline]
     fn take(&mut self, name: Str<'m>, value: Value<'m>) {
+        // Names are rarely written with escapes: that is looked at once, not for each member.
+        let plain = name.as_plain();
         for (member, place) in self.members.iter().zip(&mut self.values) {
-            if name == *member.name() {
+            let is_it = match plain {
+                Some(plain) => plain == member.name(),
+                None => name == *member.name(),
+            };
+            if is_it {
                 if place.is_some() && self.twice.is_none() {
                     self.twice = Some((*member, value));
                 }
                 *place = Some(value);
+                return;
             }
         }
     }
@@ -462,7 +470,10 @@ impl<'m> ErrorBody<'m> {
                 seconds => seconds,
             },
         };
-        let code = ErrorCode::find(|name| code_text == *name);
+        let code = match code_text.as_plain() {
+            Some(plain) => ErrorCode::named(plain),
+            None => ErrorCode::find(|name| code_text == *name),
+        };
         Ok(Self { code, code_text, message, retry_after })
     }
 }

@@ -93,6 +93,10 @@ pub(crate) struct InspectArgs {
 pub(crate) enum Subject {
     Message(MessageArgs),
     Command(CommandArgs),
+    /// The addresses of an llms.txt, and what does not fit.
+    Llms,
+    /// What a SimpleX link or name leads to, and its normal form.
+    Link,
 }
 
 /// The encoded size of a chat message with this text, and what takes it.

@@ -1,4 +1,8 @@
-//! `agentwire inspect`: explains what a chat message costs, and what a command says.
+//! `agentwire inspect`: explains what a chat message costs, and what a command, an `llms.txt` or a
+//! link says.
+
+mod link;
+mod llms;
 
 use std::fs;
 use std::io::{self, IsTerminal, Read};
@@ -30,6 +34,8 @@ pub(crate) fn run(args: &InspectArgs, output: &mut Output) -> Result<(), Failure
     match &args.subject {
         Subject::Message(args) => message(args, &input, output),
         Subject::Command(args) => command(args, &input, output),
+        Subject::Llms => llms::run(&input, output),
+        Subject::Link => link::run(&input, output),
     }
 }
 
