@@ -5,7 +5,7 @@
 //! and `error`", and the parser one that a validator cannot see, that no member occurs twice. So the
 //! first is added to what the validator says, and no input has a name twice.
 
-use std::cell::Cell;
+use core::cell::Cell;
 use std::collections::BTreeMap;
 
 use agentwire_core::rpc::{EnvelopeErrorKind, ErrorCode, RequestEnvelope, ResponseEnvelope};

@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-use crate::json::{self, BufferTooSmall, Object, Str, Value, Writer};
+use crate::json::{self, BufferTooSmall, Object, Str, Value, Visited, Writer};
 
 /// A request, borrowed from its text.
 ///
@@ -270,20 +270,13 @@ impl<'m, const N: usize> Reading<'m, N> {
         Self { text, members, values: [None; N], twice: None }
     }
 
-    #[inline]
-    fn take(&mut self, name: Str<'m>, value: Value<'m>) {
-        // Names are rarely written with escapes: that is looked at once, not for each member.
-        let plain = name.as_plain();
+    fn take(&mut self, seen: &Visited<'m, '_>) {
         for (member, place) in self.members.iter().zip(&mut self.values) {
-            let is_it = match plain {
-                Some(plain) => plain == member.name(),
-                None => name == *member.name(),
-            };
-            if is_it {
-                if place.is_some() && self.twice.is_none() {
+            if seen.is(member.name()) {
+                let value = seen.value();
+                if place.replace(value).is_some() && self.twice.is_none() {
                     self.twice = Some((*member, value));
                 }
-                *place = Some(value);
                 return;
             }
         }
@@ -339,7 +332,7 @@ impl<'m> RequestEnvelope<'m> {
     pub fn parse(text: &'m str) -> Result<Self, EnvelopeError> {
         use EnvelopeMember::{Protocol, Request, RequestKey, Version};
         let mut reading = Reading::new(text, [Protocol, Version, RequestKey, Request]);
-        Object::parse_with(text, |name, value| reading.take(name, value)).map_err(not_json)?;
+        Object::parse_deep(text, 1, &mut |seen| reading.take(seen)).map_err(not_json)?;
         let ([protocol, version, request_key, request], at) = reading.values()?;
         let Some(protocol) = at.str(Protocol, protocol)? else { return at.missing(Protocol) };
         let request_key = at.str(RequestKey, request_key)?;
@@ -387,7 +380,7 @@ impl<'m> ResponseEnvelope<'m> {
     pub fn parse(text: &'m str) -> Result<Self, EnvelopeError> {
         use EnvelopeMember::{Error, Response};
         let mut reading = Reading::new(text, [Response, Error]);
-        Object::parse_with(text, |name, value| reading.take(name, value)).map_err(not_json)?;
+        Object::parse_deep(text, 1, &mut |seen| reading.take(seen)).map_err(not_json)?;
         let ([response, error], at) = reading.values()?;
         match (response, error) {
             (Some(response), None) => Ok(Self::Response(response)),
@@ -450,12 +443,10 @@ impl<'m> ResponseEnvelope<'m> {
 impl<'m> ErrorBody<'m> {
     fn read(at: At<'m>, error: Value<'m>) -> Result<Self, EnvelopeError> {
         use EnvelopeMember::{Code, Error, Message, RetryAfter};
-        let Some(object) = error.as_object() else {
-            return at.fail(EnvelopeErrorKind::WrongType(Error), error);
-        };
         let mut reading = Reading::new(at.text, [Code, Message, RetryAfter]);
-        for (name, value) in object.members() {
-            reading.take(name, value);
+        // It is JSON, so what is refused is no object.
+        if Object::parse_deep(error.get(), 1, &mut |seen| reading.take(seen)).is_err() {
+            return at.fail(EnvelopeErrorKind::WrongType(Error), error);
         }
         let ([code, message, retry_after], at) = reading.values()?;
         let Some(code_text) = at.str(Code, code)? else {
