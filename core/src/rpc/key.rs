@@ -49,6 +49,12 @@ impl SignerKey {
         key.and_then(|key| key.try_into().ok()).map(Self).ok_or(SignerKeyError::NotAnEd25519Key)
     }
 
+    /// The key with these bytes.
+    #[cfg(feature = "sign")]
+    pub(super) const fn from_bytes(bytes: [u8; KEY_LEN]) -> Self {
+        Self(bytes)
+    }
+
     /// The key's 32 bytes.
     pub const fn as_bytes(&self) -> &[u8; KEY_LEN] {
         &self.0
