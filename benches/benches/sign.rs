@@ -7,7 +7,7 @@
 use core::hint::black_box;
 
 use agentwire_benches::{Candidate, Medians};
-use agentwire_core::rpc::sign::{HEADROOM, SIGNATURE_LEN, SecretKey, SessionBinding};
+use agentwire_core::rpc::sign::{ED25519_SIGNATURE_LEN, HEADROOM, SecretKey, SessionBinding};
 use criterion::{BatchSize, Criterion, Throughput};
 use ed25519_dalek::{Signature, Signer as _, SigningKey, Verifier as _};
 
@@ -23,7 +23,7 @@ struct Case {
     bare: SigningKey,
     /// Headroom, then the payload.
     message: Vec<u8>,
-    signature: [u8; SIGNATURE_LEN],
+    signature: [u8; ED25519_SIGNATURE_LEN],
 }
 
 impl Case {
@@ -38,12 +38,12 @@ impl Case {
         case
     }
 
-    fn sign(&self) -> [u8; SIGNATURE_LEN] {
+    fn sign(&self) -> [u8; ED25519_SIGNATURE_LEN] {
         let binding = SessionBinding::of_data(black_box(&self.ad));
         self.ours.sign(&binding, black_box(&self.message[HEADROOM..]))
     }
 
-    fn sign_bare(&self) -> [u8; SIGNATURE_LEN] {
+    fn sign_bare(&self) -> [u8; ED25519_SIGNATURE_LEN] {
         self.bare.sign(black_box(&self.message)).to_bytes()
     }
 
@@ -69,7 +69,7 @@ fn ratios() {
         let mut message = case.message.clone();
         assert!(case.verify(&mut message) && case.verify_strict_bare() && case.verify_lax_bare());
         println!("a payload of {size} bytes");
-        let byte = |signature: [u8; SIGNATURE_LEN]| usize::from(signature[0]);
+        let byte = |signature: [u8; ED25519_SIGNATURE_LEN]| usize::from(signature[0]);
         let signing = Medians::measure(vec![
             Candidate::new("sign, ed25519-dalek", || byte(case.sign_bare())),
             Candidate::new("sign, agentwire", || byte(case.sign())),
