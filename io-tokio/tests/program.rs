@@ -665,3 +665,102 @@ fn odd_input_is_explained_or_refused() {
     let shown = feed(&["inspect", "command"], hostile);
     assert!(!text(&shown.stdout).contains('\u{9b}'));
 }
+
+#[test]
+fn declarations_are_explained() {
+    let text = br#"{"protocols":{"mcp":{"versions":["2027-01-01","2026-07-28"],
+        "transports":{"chat":true,"rpc":true}},"a2a":{"versions":["1.0"],"transports":{"chat":true}}}}"#;
+    let (code, value) = feed_json(&["inspect", "profile"], text);
+    assert_eq!((code, &value["declared"]), (Some(0), &true.into()));
+    let protocols = value["protocols"].as_array().expect("an array");
+    assert_eq!(protocols[0]["versions"], serde_json::json!(["2027-01-01", "2026-07-28"]));
+    assert_eq!((&protocols[0]["rpc"], &protocols[0]["route"]), (&"yes".into(), &"rpc".into()));
+    assert_eq!((&protocols[1]["rpc"], &protocols[1]["route"]), (&"no".into(), &"chat".into()));
+    let (_, value) = feed_json(&["inspect", "profile", "--as", "group"], text);
+    assert_eq!(value["protocols"][0]["rpc"], "unknown");
+    assert_eq!(value["protocols"][0]["route"], "group chat");
+    let shown = feed(&["inspect", "profile"], text);
+    let shown = text_of(&shown);
+    assert!(shown.contains("mcp        versions 2027-01-01, 2026-07-28\n"), "{shown}");
+    assert!(shown.contains("goes over rpc: Service RPC is declared"), "{shown}");
+    let (_, value) = feed_json(&["inspect", "profile"], b"{}");
+    assert_eq!(value["declared"], false);
+
+    let record = br#"{"audience":["agent","robot"],"changeFrequency":"weekly"}"#;
+    let (_, value) = feed_json(&["inspect", "profile", "--as", "channel"], record);
+    assert_eq!(value["audience"], serde_json::json!(["agent"]));
+    assert_eq!(value["changeFrequency"], "weekly");
+    let (_, value) = feed_json(&["inspect", "profile", "--as", "public-group"], record);
+    assert!(value["changeFrequency"].is_null());
+    let (_, value) = feed_json(&["inspect", "profile", "--as", "address"], b"{\"business\":true}");
+    let expected = serde_json::json!({
+        "kind": "address", "serves": ["human"], "stated": false, "business": true
+    });
+    assert_eq!(value, expected);
+
+    let (code, value) = feed_json(&["inspect", "profile"], b"{\"protocols\":[]}");
+    assert_eq!((code, &value["offset"]), (Some(6), &13.into()));
+    let shown = feed(&["inspect", "profile"], b"{\"protocols\":[]}");
+    assert_eq!(
+        text_of(&shown),
+        "malformed: protocols has the wrong type (byte 13)\n  {\"protocols\":[]}\n               ^\n"
+    );
+    let hostile = b"{\"protocols\":{\"a\":{\"versions\":[\"\\u001b[2J\"],\"transports\":{}}}}";
+    assert!(!feed(&["inspect", "profile"], hostile).stdout.contains(&0x1b));
+}
+
+const SIGNER: &str = "MCowBQYDK2VwAyEA_3d3wt3ujikpXGYNOJ9RSbv3H1UuW4yDyGcynSps-xc=";
+const AD: &str = "bde88ed2d7fe53206a8361551f4f132273d40e22bcff6989f54c3fb6f69a5b4e46a283553a21945457a129abfbc7a1797579350613e5480db75eb4aae8a75a304fc95297ec42aeefe816d9c83e3a79dd7089e61ffd0ad27bb119be07e597586f6c27804513eb791e4592b718aa60fe6a";
+const SIGNATURE: &str = "f01964b379329677348d99edcf45af27f4690deed562c375678e64aa6a1d16b8dd893200236fe210a0e3eb1241b00d17096491a2ee902e55378064bf2467020b";
+
+#[test]
+fn a_signed_request_is_checked() {
+    let other = "MCowBQYDK2VwAyEAwD9ONWX9Uyd_GYW1dOqBHxooGRhLBdAXaH-xvt2bl-Q=";
+    let request = r#"{"protocol":"mcp","request":{"id":"q-7","jsonrpc":"2.0","method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"arguments":{"item":"Zürich ✓ 😀"},"name":"availability"}},"requestKey":"MCowBQYDK2VwAyEA_3d3wt3ujikpXGYNOJ9RSbv3H1UuW4yDyGcynSps-xc="}"#;
+    let signed =
+        ["inspect", "signature", "--signer-key", SIGNER, "--ad", AD, "--signature", SIGNATURE];
+    let (code, value) = feed_json(&signed, request.as_bytes());
+    assert_eq!((code, &value["outcome"]), (Some(0), &"accept".into()));
+    assert_eq!(
+        (&value["signatureValid"], &value["requestKey"]),
+        (&true.into(), &"the signer's".into())
+    );
+    assert_eq!(
+        value["binding"],
+        "df8caa2dd4a328e8bf08889b73de75ecb34f824a92c21d484470d8e042bcaad3"
+    );
+    let shown = feed(&signed, request.as_bytes());
+    assert!(
+        text_of(&shown).contains("signature  valid\nrequestKey the signer's\noutcome    accept\n")
+    );
+    let changed = request.replace("q-7", "q-6");
+    let (code, value) = feed_json(&signed, changed.as_bytes());
+    assert_eq!((code, &value["outcome"]), (Some(6), &"not delivered".into()));
+
+    let outcome = |args: &[&str], request: &str| {
+        let (code, value) =
+            feed_json(&[&["inspect", "signature"], args].concat(), request.as_bytes());
+        assert_eq!(code == Some(0), value["outcome"] == "accept");
+        value["outcome"].as_str().expect("a string").to_owned()
+    };
+    let bare = r#"{"protocol":"mcp","request":{}}"#;
+    assert_eq!(outcome(&[], bare), "accept");
+    assert_eq!(outcome(&["--signer-key", other], bare), "accept");
+    assert_eq!(outcome(&[], request), "bad_request");
+    assert_eq!(outcome(&["--signer-key", other], request), "bad_request");
+    assert_eq!(outcome(&["--signer-key", SIGNER.trim_end_matches('=')], request), "accept");
+    assert_eq!(outcome(&[], "{}"), "bad_request");
+    for wrong in [
+        &["--signer-key", "MCow"][..],
+        &["--signature", SIGNATURE],
+        &["--signer-key", SIGNER, "--ad", AD],
+        &["--signer-key", SIGNER, "--ad", "0x", "--signature", SIGNATURE],
+    ] {
+        let output = feed(&[&["inspect", "signature"], wrong].concat(), b"");
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+    }
+}
+
+fn text_of(output: &Output) -> &str {
+    text(&output.stdout)
+}

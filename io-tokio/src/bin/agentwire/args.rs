@@ -97,6 +97,8 @@ pub(crate) enum Subject {
     Llms,
     /// What a SimpleX link or name leads to, and its normal form.
     Link,
+    Profile(ProfileArgs),
+    Signature(SignatureArgs),
 }
 
 /// The encoded size of a chat message with this text, and what takes it.
@@ -135,6 +137,58 @@ pub(crate) struct CommandArgs {
     /// The command is sent to a group, as one with a mention always is.
     #[arg(long)]
     pub(crate) group: bool,
+}
+
+/// What preferences, a group record or the data of an address declare.
+#[derive(Debug, Arguments)]
+pub(crate) struct ProfileArgs {
+    /// What the JSON is.
+    #[arg(long = "as", value_name = "WHAT", default_value = "profile")]
+    pub(crate) what: ProfileName,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileName {
+    /// The preferences of a profile.
+    Profile,
+    /// The preferences of a group.
+    Group,
+    /// The preferences of a business chat.
+    Business,
+    /// The public group record of a channel.
+    Channel,
+    /// The public group record of a public group.
+    PublicGroup,
+    /// The data of a contact address link.
+    Address,
+}
+
+/// Whose a Service RPC request is: its requestKey and its signature.
+#[derive(Debug, Arguments)]
+pub(crate) struct SignatureArgs {
+    /// The verified key that came with the request; without it the request is unsigned.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) signer_key: Option<String>,
+
+    /// The associated data of the ratchet session, in hexadecimal: check the signature too.
+    #[arg(long, value_name = "HEX", value_parser = hex, requires_all = ["signer_key", "signature"])]
+    pub(crate) ad: Option<Bytes>,
+
+    /// The signature, in hexadecimal.
+    #[arg(long, value_name = "HEX", value_parser = hex, requires = "ad")]
+    pub(crate) signature: Option<Bytes>,
+}
+
+/// Bytes that were written in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+fn hex(digits: &str) -> Result<Bytes, &'static str> {
+    if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) || !digits.len().is_multiple_of(2) {
+        return Err("not pairs of hexadecimal digits");
+    }
+    let byte = |at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    Ok(Bytes((0..digits.len()).step_by(2).filter_map(byte).collect()))
 }
 
 /// Show agents at work: an embedded loopback, two bots, and an agent that calls them.

@@ -3,6 +3,8 @@
 
 mod link;
 mod llms;
+mod profile;
+mod signature;
 
 use std::fs;
 use std::io::{self, IsTerminal, Read};
@@ -36,6 +38,8 @@ pub(crate) fn run(args: &InspectArgs, output: &mut Output) -> Result<(), Failure
         Subject::Command(args) => command(args, &input, output),
         Subject::Llms => llms::run(&input, output),
         Subject::Link => link::run(&input, output),
+        Subject::Profile(args) => profile::run(args, &input, output),
+        Subject::Signature(args) => signature::run(args, &input, output),
     }
 }
 
