@@ -6,7 +6,7 @@
 
 use core::hint::black_box;
 
-use agentwire_benches::{Candidate, Medians};
+use agentwire_benches::{Candidate, Medians, host};
 use agentwire_core::rpc::sign::{ED25519_SIGNATURE_LEN, HEADROOM, SecretKey, SessionBinding};
 use criterion::{BatchSize, Criterion, Throughput};
 use ed25519_dalek::{Signature, Signer as _, SigningKey, Verifier as _};
@@ -64,6 +64,7 @@ impl Case {
 }
 
 fn ratios() {
+    host::print(&["agentwire-core", "ed25519-dalek"]);
     for size in SIZES {
         let case = Case::new(size);
         let mut message = case.message.clone();
@@ -108,8 +109,7 @@ fn detail(criterion: &mut Criterion) {
 }
 
 fn main() {
-    // `cargo test` runs benchmarks with `--test`: then only to see that they work.
-    if !std::env::args().any(|argument| argument == "--test" || argument == "--list") {
+    if agentwire_benches::is_measured() {
         ratios();
     }
     let mut criterion = Criterion::default().configure_from_args();
