@@ -11,6 +11,7 @@
 //! | `size` | a text and a message | a table of bytes, the encoder |
 //! | `jsonrpc` | a text; a message made from the bytes | a reading on top of `serde_json` |
 //! | `bindings` | a text; requests and replies made from the bytes | the documents' tables, naively |
+//! | `profile` | a text; preferences made from the bytes | the documents' schemas, naively; what rewriting must keep |
 //! | `caller_ops` | a script of operations | a list of calls |
 //! | `responder_ops` | a script of operations | a list of commands |
 //! | `pair` | a scenario | what must hold whatever the network does |
@@ -34,6 +35,7 @@ mod json;
 mod jsonrpc;
 mod model;
 mod pair;
+mod profile;
 mod responder;
 mod script;
 mod size;
@@ -45,6 +47,7 @@ pub use discovery::{link, llms, name};
 pub use json::json;
 pub use jsonrpc::jsonrpc;
 pub use pair::pair;
+pub use profile::profile;
 pub use responder::responder_ops;
 pub use size::size;
 
@@ -52,7 +55,7 @@ pub use size::size;
 pub type Body = fn(&[u8]);
 
 /// Every target by its name, which is that of its corpus.
-pub const TARGETS: [(&str, Body); 11] = [
+pub const TARGETS: [(&str, Body); 12] = [
     ("bindings", bindings),
     ("caller_ops", caller_ops),
     ("command", command),
@@ -62,6 +65,7 @@ pub const TARGETS: [(&str, Body); 11] = [
     ("llms", llms),
     ("name", name),
     ("pair", pair),
+    ("profile", profile),
     ("responder_ops", responder_ops),
     ("size", size),
 ];
