@@ -336,6 +336,40 @@ fn set<'o>(
     })
 }
 
+/// Writes `text`, one object, with this value for the member `name`, or without the member.
+fn put<'o, T: Copy>(
+    text: &str,
+    name: &str,
+    value: Option<T>,
+    out: &'o mut [u8],
+    write: impl Fn(T, &mut Writer<'_>),
+) -> Result<&'o str, WriteError> {
+    let object = whole(text)?;
+    let there = member(text, object, name)?.is_some();
+    let fate = |member: Str<'_>| match value {
+        _ if !(member == *name) => Fate::Keep,
+        Some(_) => Fate::Replace,
+        None => Fate::Remove,
+    };
+    let write = |out: &mut Writer<'_>| {
+        if let Some(value) = value {
+            write(value, out);
+        }
+    };
+    edited(
+        text,
+        object,
+        out,
+        fate,
+        |_, _, out| write(out),
+        |to| {
+            if value.is_some() && !there {
+                write(to.member(name));
+            }
+        },
+    )
+}
+
 /// [`splice`], with the white space around the object.
 fn edited<'o>(
     text: &str,
@@ -377,30 +411,9 @@ pub fn copy_to_business_chat<'o>(
     out: &'o mut [u8],
 ) -> Result<&'o str, WriteError> {
     let declared = Declarations::parse(Source::Profile, preferences)?.protocols();
-    let object = whole(group_preferences)?;
-    let there = member(group_preferences, object, "protocols")?.is_some();
-    let fate = |name: Str<'_>| match declared {
-        _ if !(name == *"protocols") => Fate::Keep,
-        Some(_) => Fate::Replace,
-        None => Fate::Remove,
-    };
-    let write = |out: &mut Writer<'_>| {
-        if let Some(protocols) = declared {
-            out.raw(protocols.object().get_text());
-        }
-    };
-    edited(
-        group_preferences,
-        object,
-        out,
-        fate,
-        |_, _, out| write(out),
-        |to| {
-            if declared.is_some() && !there {
-                write(to.member("protocols"));
-            }
-        },
-    )
+    put(group_preferences, "protocols", declared, out, |protocols, out| {
+        out.raw(protocols.object().get_text());
+    })
 }
 
 /// Changes `audience` of a public group record and keeps everything else byte for byte; values
@@ -500,33 +513,11 @@ pub fn rewrite_change_frequency<'o>(
     frequency: Option<ChangeFrequency>,
     out: &'o mut [u8],
 ) -> Result<&'o str, WriteError> {
-    const NAME: &str = "changeFrequency";
     if kind == GroupKind::Group && frequency.is_some() {
         return Err(WriteError::NotAChannel);
     }
     PublicGroup::parse(kind, record)?;
-    let object = whole(record)?;
-    let there = member(record, object, NAME)?.is_some();
-    let fate = |name: Str<'_>| match frequency {
-        _ if !(name == *NAME) => Fate::Keep,
-        Some(_) => Fate::Replace,
-        None => Fate::Remove,
-    };
-    let write = |out: &mut Writer<'_>| {
-        if let Some(frequency) = frequency {
-            out.string(frequency.name());
-        }
-    };
-    edited(
-        record,
-        object,
-        out,
-        fate,
-        |_, _, out| write(out),
-        |to| {
-            if frequency.is_some() && !there {
-                write(to.member(NAME));
-            }
-        },
-    )
+    put(record, "changeFrequency", frequency, out, |frequency, out| {
+        out.string(frequency.name());
+    })
 }
