@@ -6,6 +6,7 @@ mod llms;
 mod profile;
 mod signature;
 
+use core::fmt::Display;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
@@ -130,6 +131,23 @@ fn verdict(good: bool) -> Result<(), Failure> {
     if good { Ok(()) } else { Err(Failure::new(ExitCode::Refused, "")) }
 }
 
+/// What is wrong with a text, and where.
+fn malformed(
+    why: &dyn Display,
+    offset: usize,
+    text: &str,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    if output.is_json() {
+        let error = why.to_string();
+        output.json(&json!({"kind": "malformed", "offset": offset, "error": error}))?;
+    } else {
+        output.line(format_args!("malformed: {why} (byte {offset})"))?;
+        point(text, offset, output)?;
+    }
+    verdict(false)
+}
+
 /// What a bot makes of a request: the request, or the error that is the answer.
 enum Call<'a> {
     Accepted(Request<'a>),
@@ -172,17 +190,7 @@ fn command(args: &CommandArgs, text: &str, output: &mut Output) -> Result<(), Fa
             return Ok(());
         }
         Err(error) => {
-            if output.is_json() {
-                output.json(&json!({
-                    "kind": "malformed",
-                    "offset": error.offset,
-                    "error": error.kind.to_string(),
-                }))?;
-            } else {
-                output.line(format_args!("malformed: {error}"))?;
-                point(text, error.offset, output)?;
-            }
-            return verdict(false);
+            return malformed(&error.kind, error.offset, text, output);
         }
     };
     let broken = head.command().err();

@@ -7,7 +7,7 @@ use agentwire_core::profile::{
 };
 use serde_json::{Value, json};
 
-use super::{point, verdict};
+use super::malformed;
 use crate::args::{ProfileArgs, ProfileName};
 use crate::exit::Failure;
 use crate::output::Output;
@@ -25,19 +25,7 @@ pub(super) fn run(args: &ProfileArgs, text: &str, output: &mut Output) -> Result
     };
     match explained {
         Ok(shown) => shown,
-        Err(error) => {
-            if output.is_json() {
-                output.json(&json!({
-                    "kind": "malformed",
-                    "offset": error.offset,
-                    "error": error.kind.to_string(),
-                }))?;
-            } else {
-                output.line(format_args!("malformed: {error}"))?;
-                point(text, error.offset, output)?;
-            }
-            verdict(false)
-        }
+        Err(error) => malformed(&error.kind, error.offset, text, output),
     }
 }
 
