@@ -159,6 +159,7 @@ impl Default for PeerTypes {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[allow(clippy::exhaustive_enums)] // The schema's enumeration is closed.
 pub enum ChangeFrequency {
@@ -193,6 +194,11 @@ impl ChangeFrequency {
     /// The frequency with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|frequency| frequency.name() == name)
+    }
+
+    /// The frequency with this name in any letter case, as people write it.
+    pub fn named_in_any_case(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|frequency| name.eq_ignore_ascii_case(frequency.name()))
     }
 
     /// How it is written.
