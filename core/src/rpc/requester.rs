@@ -28,7 +28,7 @@
 //! | another code with `retryAfter` | no | later |
 //! | another code | no | not at all: it is final |
 //! | a timeout, of the core or of this machine | unknown | only if repeating does no harm |
-//! | an address without ratchet keys, a rejection, a signature that is not good, not the active user | no | not as it is |
+//! | an address without ratchet keys, a rejection, a signature that is not good, not the active user, not sent | no | not as it is |
 //! | a response that is none of the protocol's | unknown | only if repeating does no harm |
 
 use core::fmt;
@@ -258,6 +258,9 @@ pub enum CoreFailure {
     NoPendingRequest,
     /// The user is not the active one (`differentActiveUser`).
     NotActiveUser,
+    /// The requester's own core does not send it: it breaks the command's grammar, or does not fit
+    /// with the reply queue that this core has made.
+    Refused,
     /// Anything else.
     Other,
 }
@@ -267,10 +270,27 @@ impl CoreFailure {
     pub const fn executed(self) -> Executed {
         match self {
             Self::Timeout | Self::Other | Self::NoPendingRequest => Executed::Unknown,
-            Self::NoRatchetKeys | Self::Rejected | Self::BadSignature | Self::NotActiveUser => {
-                Executed::No
-            }
+            Self::NoRatchetKeys
+            | Self::Rejected
+            | Self::BadSignature
+            | Self::NotActiveUser
+            | Self::Refused => Executed::No,
         }
+    }
+}
+
+impl fmt::Display for CoreFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Timeout => "no response came in time",
+            Self::NoRatchetKeys => "the address has no ratchet keys",
+            Self::Rejected => "the responder's agent rejects the request",
+            Self::BadSignature => "the signature is not good",
+            Self::NoPendingRequest => "there is no request to respond to",
+            Self::NotActiveUser => "the user is not the active one",
+            Self::Refused => "the request was not sent",
+            Self::Other => "another error",
+        })
     }
 }
 
