@@ -213,6 +213,23 @@ pub enum ServiceCallError<'a> {
     },
 }
 
+impl ServiceCallError<'_> {
+    /// The same error without what it borrows.
+    #[must_use]
+    pub const fn detached(self) -> ServiceCallError<'static> {
+        match self {
+            Self::Refused(failure) => ServiceCallError::Refused(failure.detached()),
+            Self::KeyWithoutSignature => ServiceCallError::KeyWithoutSignature,
+            Self::Key(error) => ServiceCallError::Key(error),
+            Self::NeedsConversation => ServiceCallError::NeedsConversation,
+            Self::Version(error) => ServiceCallError::Version(error),
+            Self::TooLarge { needed, limit } => ServiceCallError::TooLarge { needed, limit },
+            Self::Buffer(error) => ServiceCallError::Buffer(error),
+            Self::Full { capacity } => ServiceCallError::Full { capacity },
+        }
+    }
+}
+
 impl fmt::Display for ServiceCallError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -43,15 +43,16 @@ use super::requester::{
     ServiceRequester, ServiceRequesterConfig, ServiceResult,
 };
 use super::responder::{
-    RequestId, ServiceAnswerError, ServiceReceived, ServiceRespondError, ServiceResponder,
-    ServiceResponderConfig, ServiceResponse, ServiceToken,
+    ENVELOPE, RequestId, ServiceAnswerError, ServiceReceived, ServiceRespondError,
+    ServiceResponder, ServiceResponderConfig, ServiceResponse, ServiceToken,
 };
-use super::size::Fit;
+use super::size::{Fit, Framing, NormalisedLen};
 use crate::binding::{Binding, Class, End, Failure, Foreign};
 use crate::chat::Growable;
 use crate::chat::responder::Service;
 use crate::chat::session::Declared;
-use crate::json::{BufferTooSmall, Str, Writer};
+use crate::chat::size::TooLarge;
+use crate::json::{BufferTooSmall, Str, Value, Writer};
 use crate::time::Instant;
 
 /// The limits of a [`ServiceSession`].
@@ -348,6 +349,8 @@ pub struct IncomingRequest<B> {
     pub version: Option<String>,
     /// Who signed it.
     pub signer: Option<SignerKey>,
+    /// Bytes that the response has at most, as the core writes it.
+    pub room: usize,
 }
 
 impl<B: fmt::Debug> fmt::Debug for IncomingRequest<B> {
@@ -595,7 +598,8 @@ impl<B: Binding, T> ServiceSession<B, T> {
         self.requester.cancel(call)
     }
 
-    /// Gives the response to a request. `Ok` with `too_large` if that was sent in its place.
+    /// Gives the response to a request. `Ok` with its size if it did not fit: `too_large` was sent
+    /// in its place.
     ///
     /// # Errors
     /// [`ServiceAnswerError`]: the request is still to be answered, unless it is
@@ -605,10 +609,15 @@ impl<B: Binding, T> ServiceSession<B, T> {
         now: Instant,
         request: &RequestId,
         text: &str,
-    ) -> Result<Option<ErrorCode>, ServiceAnswerError> {
-        self.answer(now, request, |responder, now, token, out| {
+    ) -> Result<Option<TooLarge>, ServiceAnswerError> {
+        let replaced = self.answer(now, request, |responder, now, token, out| {
             responder.respond(now, token, text, out)
-        })
+        })?;
+        Ok(replaced.map(|_| {
+            let len = Value::parse(text).map(NormalisedLen::of).unwrap_or_default();
+            let needed = len.max.saturating_add(ENVELOPE);
+            TooLarge { needed, limit: Framing::Response.max_len() }
+        }))
     }
 
     /// Answers with an error of the envelope.
@@ -777,6 +786,7 @@ impl<B: Binding, T> ServiceSession<B, T> {
             id: id.clone(),
             version: request.version.map(|version| version.get().into()),
             signer: request.signer,
+            room: Framing::Response.max_len().saturating_sub(ENVELOPE),
         };
         let open = Open { token: request.token, binding: request.binding, id };
         self.open.insert(request_id.as_str().into(), open);

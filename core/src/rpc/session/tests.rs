@@ -167,7 +167,8 @@ fn a_response_that_does_not_fit_is_replaced() {
     let mut session = session(ServiceSessionConfig::default());
     let id = accepted(&mut session, "a");
     let large = ANSWER.replace("\"n\"", &format!("\"{}\"", "n".repeat(12_000)));
-    assert_eq!(session.respond(NOW, &id, &large), Ok(Some(ErrorCode::TooLarge)));
+    let size = TooLarge { needed: large.len() + 13, limit: 11_103 };
+    assert_eq!(session.respond(NOW, &id, &large), Ok(Some(size)));
     assert!(response_text(&mut session).starts_with(r#"{"error":{"code":"too_large""#));
 }
 
