@@ -2,9 +2,9 @@
 //! of its conversations.
 
 use core::future::{Future, pending};
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use agentwire_core::binding::{End, Failure, Standard};
 use agentwire_core::chat::session::{Declared, Session, SessionConfig};
