@@ -8,6 +8,8 @@ mod envelope;
 mod key;
 pub mod requester;
 pub mod responder;
+#[cfg(feature = "alloc")]
+pub mod session;
 #[cfg(feature = "sign")]
 pub mod sign;
 mod size;

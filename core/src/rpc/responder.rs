@@ -362,7 +362,7 @@ pub struct ServiceResponder<B, S: Storage> {
 /// use agentwire_core::rpc::RequestId;
 /// assert_eq!(RequestId::new("cmVx").unwrap().as_str(), "cmVx");
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(heapless::String<MAX_REQUEST_ID_LEN>);
 
 /// The longest id of a request that is kept, in bytes. The core's are base64url of a few dozen
@@ -693,7 +693,7 @@ impl<B: Binding, S: Storage> fmt::Debug for ServiceResponder<B, S> {
 }
 
 /// The bytes of the envelope around a response: `{"response":}`.
-const ENVELOPE: usize = 13;
+pub(super) const ENVELOPE: usize = 13;
 
 /// Why a request is answered at once.
 enum Refused<'m, B> {

@@ -80,7 +80,7 @@ pub(crate) enum Action {
     Inspect(InspectArgs),
 }
 
-/// Explain a chat message or a `/_call` command, read from standard input.
+/// Explain a chat message, a command, an envelope, an llms.txt or a link, read from standard input.
 ///
 /// A line feed at its end does not count. Exit code 6 if it would be refused.
 #[derive(Debug, Arguments)]
@@ -93,6 +93,7 @@ pub(crate) struct InspectArgs {
 pub(crate) enum Subject {
     Message(MessageArgs),
     Command(CommandArgs),
+    Envelope(EnvelopeArgs),
     /// The addresses of an llms.txt, and what does not fit.
     Llms,
     /// What a SimpleX link or name leads to, and its normal form.
@@ -189,6 +190,23 @@ fn hex(digits: &str) -> Result<Bytes, &'static str> {
     }
     let byte = |at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
     Ok(Bytes((0..digits.len()).step_by(2).filter_map(byte).collect()))
+}
+
+/// A request or a response of Service RPC: its members, its size as the core writes it, and whether
+/// it fits.
+#[derive(Debug, Arguments)]
+pub(crate) struct EnvelopeArgs {
+    /// What it is; by default what its members say.
+    #[arg(long = "as", value_name = "KIND")]
+    pub(crate) kind: Option<EnvelopeKind>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EnvelopeKind {
+    /// What a requester sends.
+    Request,
+    /// What a responder sends.
+    Response,
 }
 
 /// Show agents at work: an embedded loopback, two bots, and an agent that calls them.
