@@ -16,6 +16,7 @@
 //! | [`binding`] | what a protocol adds to the transport: the trait, and what can go wrong |
 //! | [`mcp`], [`a2a`] | the two bindings that the document defines |
 //! | [`chat`] | the command grammar, the size of a message, the caller and the responder |
+//! | [`profile`] | what profiles, groups and addresses declare, and the choice of a transport |
 //! | `loopback` | a stand-in for SimpleX cores, itself a machine (feature `loopback`) |
 //!
 //! A module uses only what stands above it in this table.
@@ -49,6 +50,7 @@
 //! | `std` (default) | `alloc` |
 //! | `alloc` | growable tables, [`chat::session`](chat), the message encoder |
 //! | `loopback` | the stand-in for SimpleX cores |
+//! | `sign` | `rpc::sign`: keys and signatures of Service RPC requests; no heap |
 //! | `serde`, `defmt` | derives on data, errors and events |
 //! | `arbitrary` | `Arbitrary` inputs and the fuzz targets' bodies |
 //!

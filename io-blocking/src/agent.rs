@@ -87,11 +87,13 @@ impl<B: Binding> Agent<B> {
             let (step, seen) = network.step(|net| {
                 let step = state.endpoint.poll(net, network.now());
                 // Others may have received something, or wait for the last answer.
-                let is_change = matches!(step, Step::Sent(_) | Step::NotSent(..));
+                let is_change =
+                    matches!(step, Step::Sent(_) | Step::NotSent(..) | Step::Service(_));
                 (step, is_change)
             });
             match step {
-                Step::Sent(_) => {}
+                // This profile makes no requests over Service RPC and serves none.
+                Step::Sent(_) | Step::Service(_) => {}
                 Step::NotSent(message, error) => match message.origin {
                     Origin::Command(call) => {
                         state.end(call, ClientError::NotSent(error));

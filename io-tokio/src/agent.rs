@@ -6,17 +6,19 @@ use std::collections::HashMap;
 
 use agentwire_core::binding::{Binding, Failure};
 use agentwire_core::chat::caller::{CallError, CallId, TimedOut};
-use agentwire_core::chat::responder::{AnswerError, RespondError, Token, TokenKey};
+use agentwire_core::chat::responder::{AnswerError, Token, TokenKey};
 use agentwire_core::chat::session::{Event, NotifyError, Origin, Reply, Request, Session};
 use agentwire_core::chat::size::TooLarge;
-use agentwire_core::loopback::{Endpoint, SendError, Step};
+use agentwire_core::loopback::{Endpoint, Loopback, SendError, ServiceStep, ServiceTarget, Step};
+use agentwire_core::rpc::session::{IncomingRequest, ServiceEvent, ServiceReply, ServiceSession};
+use agentwire_core::rpc::{ErrorCode, RequestId, ServiceAnswerError, ServiceCallId};
 use agentwire_core::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, yield_now};
 
 use crate::bot;
-use crate::client::{CallOptions, Replies, Target};
-use crate::network::Profile;
+use crate::client::{CallOptions, Replies, RequestError, RequestOptions, Target};
+use crate::network::{Profile, ServiceNotSent};
 
 /// How many replies of one call wait to be taken before the call is given up.
 pub(crate) const REPLIES: usize = 256;
@@ -40,22 +42,44 @@ pub(crate) enum Command<B> {
         made: oneshot::Sender<Result<Replies<B>, CallError<'static>>>,
     },
     Cancel(CallId),
+    Request {
+        binding: B,
+        target: ServiceTarget,
+        request: String,
+        options: RequestOptions,
+        done: oneshot::Sender<Result<ServiceReply, RequestError>>,
+    },
     Notify {
         request: TokenKey,
         text: String,
         done: oneshot::Sender<Result<Option<TooLarge>, NotifyError>>,
     },
     Respond {
-        request: TokenKey,
+        request: RequestKey,
         text: String,
-        done: oneshot::Sender<Result<Option<TooLarge>, AnswerError>>,
+        done: oneshot::Sender<Result<Option<TooLarge>, RespondError>>,
     },
     Fail {
-        request: TokenKey,
+        request: RequestKey,
         failure: Failure<'static>,
     },
+    /// The request needs a conversation.
+    Unsuited(RequestKey),
     /// Answer what is open, take nothing new, and end.
     Stop,
+}
+
+/// A request that a handler answers, in a conversation or over Service RPC.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum RequestKey {
+    Chat(TokenKey),
+    Service(RequestId),
+}
+
+/// Why an answer was not taken.
+pub(crate) enum RespondError {
+    Chat(AnswerError),
+    Service(ServiceAnswerError),
 }
 
 /// What a call receives.
@@ -67,7 +91,7 @@ pub(crate) enum Delivery {
 
 /// Begins to handle a request; `None` if nobody does.
 pub(crate) type OnRequest<B> =
-    Box<dyn FnMut(bot::Request<B>, TokenKey) -> Option<AbortHandle> + Send>;
+    Box<dyn FnMut(bot::Request<B>, RequestKey) -> Option<AbortHandle> + Send>;
 
 /// A request that has not been answered.
 struct Open {
@@ -91,6 +115,9 @@ pub(crate) struct Agent<B> {
     calls: HashMap<CallId, mpsc::Sender<Delivery>>,
     /// The tokens stay here, so that a handler that is dropped while it waits loses none.
     requests: HashMap<TokenKey, Open>,
+    service_calls: HashMap<ServiceCallId, oneshot::Sender<Result<ServiceReply, RequestError>>>,
+    /// The handlers of requests over Service RPC; the right to answer is the session's.
+    service_requests: HashMap<RequestId, AbortHandle>,
     on_request: Option<OnRequest<B>>,
     is_stopping: bool,
     /// Whether a handle is left that could ask for something.
@@ -101,16 +128,19 @@ impl<B: Binding + Send + 'static> Agent<B> {
     pub(crate) fn new(
         profile: Profile,
         session: Session<B>,
+        service: ServiceSession<B, ServiceTarget>,
         commands: mpsc::UnboundedReceiver<Command<B>>,
         on_request: Option<OnRequest<B>>,
     ) -> Self {
-        let endpoint = Endpoint::new(profile.id(), session);
+        let endpoint = Endpoint::with_service(profile.id(), session, service);
         Self {
             profile,
             endpoint,
             commands,
             calls: HashMap::new(),
             requests: HashMap::new(),
+            service_calls: HashMap::new(),
+            service_requests: HashMap::new(),
             on_request,
             is_stopping: false,
             has_handles: true,
@@ -133,7 +163,8 @@ impl<B: Binding + Send + 'static> Agent<B> {
                 }
                 continue;
             };
-            if self.is_stopping && self.endpoint.session().open_requests() == 0 {
+            let open = self.endpoint.session().open_requests();
+            if self.is_stopping && open == 0 && self.endpoint.service().open_requests() == 0 {
                 return;
             }
             let expired = async {
@@ -169,6 +200,7 @@ impl<B: Binding + Send + 'static> Agent<B> {
             match &step {
                 Step::Sent(sent) => network.tell(&self.profile, now, Ok(sent)),
                 Step::NotSent(_, error) => network.tell(&self.profile, now, Err(error)),
+                Step::Service(step) => self.tell_service(&net, now, step),
                 _ => {}
             }
             drop(net);
@@ -180,6 +212,16 @@ impl<B: Binding + Send + 'static> Agent<B> {
                     }
                 }
                 Step::Event(event) => self.learn(event),
+                Step::Service(ServiceStep::Sent(_)) => has_sent = true,
+                Step::Service(ServiceStep::RequestNotSent(call, error)) => {
+                    // Its end follows, and then nobody is waiting any more.
+                    if let Some(done) = self.service_calls.remove(&call) {
+                        let _ = done.send(Err(RequestError::NotSent(error)));
+                    }
+                }
+                // The requester's core waits until its timeout.
+                Step::Service(ServiceStep::ResponseNotSent(..)) => {}
+                Step::Service(ServiceStep::Event(event)) => self.learn_service(event),
                 Step::Timeout(timeout) => {
                     turn = Turn::Idle(timeout);
                     break;
@@ -211,16 +253,64 @@ impl<B: Binding + Send + 'static> Agent<B> {
         }
     }
 
+    fn tell_service(&self, net: &Loopback, now: Instant, step: &ServiceStep<B>) {
+        let message = match step {
+            ServiceStep::Sent(sent) => Ok(sent),
+            ServiceStep::RequestNotSent(_, error) => Err(ServiceNotSent::Request(*error)),
+            ServiceStep::ResponseNotSent(_, error) => Err(ServiceNotSent::Response(*error)),
+            ServiceStep::Event(_) => return,
+        };
+        self.profile.network().tell_service(net, &self.profile, now, message);
+    }
+
+    fn learn_service(&mut self, event: ServiceEvent<B>) {
+        match event {
+            ServiceEvent::Reply(reply) => {
+                if let Some(done) = self.service_calls.remove(&reply.call) {
+                    // Whoever waited may have gone.
+                    let _ = done.send(Ok(reply));
+                }
+            }
+            ServiceEvent::Request(request) => self.begin_service(request),
+            ServiceEvent::Expired(request) => {
+                if let Some(handler) = self.service_requests.remove(&request) {
+                    handler.abort();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn begin_service(&mut self, request: IncomingRequest<B>) {
+        let id = request.request_id.clone();
+        let request = bot::Request::from(request);
+        let key = RequestKey::Service(id.clone());
+        match self.on_request.as_mut().and_then(|take| take(request, key)) {
+            Some(handler) => {
+                self.service_requests.insert(id, handler);
+            }
+            None => self.fail_service(&id, &Failure::Stopping),
+        }
+    }
+
+    fn fail_service(&mut self, request: &RequestId, failure: &Failure<'_>) {
+        let now = self.profile.network().now();
+        // An error means that the request has been answered, and that is what this is for.
+        let _ = self.endpoint.service_mut().fail(now, request, failure);
+    }
+
     fn stop(&mut self) {
         self.is_stopping = true;
         self.endpoint.session_mut().stop();
+        self.endpoint.service_mut().stop();
     }
 
     fn begin(&mut self, request: Request<B>) {
         // The right to answer stays here; what handles the request knows its key.
         let (request, token) = bot::Request::split(request);
         let key = token.key();
-        match self.on_request.as_mut().and_then(|take| take(request, key)) {
+        let begun = RequestKey::Chat(key);
+        match self.on_request.as_mut().and_then(|take| take(request, begun)) {
             Some(handler) => {
                 self.requests.insert(key, Open { token, handler });
             }
@@ -261,6 +351,18 @@ impl<B: Binding + Send + 'static> Agent<B> {
                 self.calls.remove(&call);
                 session.cancel(call);
             }
+            Command::Request { done, .. } if done.is_closed() => {}
+            Command::Request { binding, target, request, options, done } => {
+                let call = options.call(binding, &request);
+                match self.endpoint.service_mut().request(now, target, &call) {
+                    Ok(id) => {
+                        self.service_calls.insert(id, done);
+                    }
+                    Err(error) => {
+                        let _ = done.send(Err(RequestError::Call(error.detached())));
+                    }
+                }
+            }
             Command::Notify { request, text, done } => {
                 let gone = Err(NotifyError::Answer(AnswerError::Gone));
                 let open = self.requests.get(&request);
@@ -271,22 +373,45 @@ impl<B: Binding + Send + 'static> Agent<B> {
                 // A handler that no longer waits for the outcome does not need it.
                 let _ = done.send(result);
             }
-            Command::Respond { request, text, done } => {
+            Command::Respond { request: RequestKey::Chat(request), text, done } => {
                 let result = match self.requests.remove(&request) {
                     None => Err(AnswerError::Gone),
-                    Some(Open { token, .. }) => session.respond(now, token, &text).map_err(
-                        |RespondError { token, cause, .. }| {
-                            self.fail(token, &Failure::Internal);
-                            cause
-                        },
-                    ),
+                    Some(Open { token, .. }) => {
+                        session.respond(now, token, &text).map_err(|error| {
+                            self.fail(error.token, &Failure::Internal);
+                            error.cause
+                        })
+                    }
                 };
-                let _ = done.send(result);
+                let _ = done.send(result.map_err(RespondError::Chat));
             }
-            Command::Fail { request, failure } => {
+            Command::Respond { request: RequestKey::Service(request), text, done } => {
+                self.service_requests.remove(&request);
+                let result = self.endpoint.service_mut().respond(now, &request, &text);
+                if result.is_err() {
+                    self.fail_service(&request, &Failure::Internal);
+                }
+                let _ = done.send(result.map_err(RespondError::Service));
+            }
+            Command::Fail { request: RequestKey::Chat(request), failure } => {
                 if let Some(open) = self.requests.remove(&request) {
                     self.fail(open.token, &failure);
                 }
+            }
+            Command::Fail { request: RequestKey::Service(request), failure } => {
+                self.service_requests.remove(&request);
+                self.fail_service(&request, &failure);
+            }
+            Command::Unsuited(RequestKey::Chat(request)) => {
+                if let Some(open) = self.requests.remove(&request) {
+                    self.fail(open.token, &Failure::Internal);
+                }
+            }
+            Command::Unsuited(RequestKey::Service(request)) => {
+                self.service_requests.remove(&request);
+                let code = ErrorCode::ConversationRequired;
+                // An error means that it has been answered.
+                let _ = self.endpoint.service_mut().fail_with(now, &request, code, None, None);
             }
             Command::Stop => self.stop(),
         }

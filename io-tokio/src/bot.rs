@@ -5,14 +5,17 @@ use core::future::Future;
 use std::sync::Arc;
 
 use agentwire_core::binding::{Binding, Failure, Standard};
-use agentwire_core::chat::responder::{AnswerError, Token, TokenKey};
+use agentwire_core::chat::responder::{AnswerError, Token};
 use agentwire_core::chat::session::{self, Declared, NotifyError, Session, SessionConfig};
 use agentwire_core::chat::size::TooLarge;
 use agentwire_core::chat::{Chat, ItemId, Sender};
+use agentwire_core::loopback::ServiceTarget;
+use agentwire_core::rpc::session::{IncomingRequest, ServiceSession, ServiceSessionConfig};
+use agentwire_core::rpc::{ServiceAnswerError, SignerKey};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::agent::{Agent, Command};
+use crate::agent::{Agent, Command, RequestKey, RespondError};
 use crate::client::Client;
 use crate::network::Profile;
 
@@ -33,21 +36,55 @@ pub struct Request<B = Standard> {
     pub text: String,
     /// The JSON text with which an answer names the request, where the protocol has one.
     pub id: Option<String>,
-    /// The conversation.
-    pub chat: Chat,
-    /// Who asks.
-    pub sender: Sender,
-    /// The command's item.
-    pub item: ItemId,
-    /// Encoded bytes that one reply has for its text.
+    /// How it has come, and who asks.
+    pub via: Via,
+    /// Encoded bytes that one reply, or the response, has for its text.
     pub room: usize,
+}
+
+/// How a request has come.
+///
+/// ```
+/// use agentwire_tokio::bot::Via;
+/// fn who(via: &Via) -> String {
+///     match via {
+///         Via::Chat { sender, .. } => format!("{sender:?}"),
+///         Via::Service { signer: Some(key) } => format!("the one with the key {key}"),
+///         _ => String::from("anybody"),
+///     }
+/// }
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Via {
+    /// A command in a conversation.
+    Chat {
+        /// The conversation.
+        chat: Chat,
+        /// Who asks.
+        sender: Sender,
+        /// The command's item.
+        item: ItemId,
+    },
+    /// Service RPC: one request, one response.
+    Service {
+        /// Who signed it, if anybody did.
+        signer: Option<SignerKey>,
+    },
 }
 
 impl<B> Request<B> {
     /// The request, and the right to answer it.
     pub(crate) fn split(request: session::Request<B>) -> (Self, Token) {
         let session::Request { token, binding, text, id, chat, sender, item, room, .. } = request;
-        (Self { binding, text, id, chat, sender, item, room }, token)
+        (Self { binding, text, id, via: Via::Chat { chat, sender, item }, room }, token)
+    }
+}
+
+impl<B> From<IncomingRequest<B>> for Request<B> {
+    fn from(request: IncomingRequest<B>) -> Self {
+        let IncomingRequest { binding, text, id, signer, room, .. } = request;
+        Self { binding, text, id, via: Via::Service { signer }, room }
     }
 }
 
@@ -56,13 +93,12 @@ impl<B: fmt::Debug> fmt::Debug for Request<B> {
         f.debug_struct("Request")
             .field("binding", &self.binding)
             .field("text_len", &self.text.len())
-            .field("chat", &self.chat)
-            .field("sender", &self.sender)
+            .field("via", &self.via)
             .finish_non_exhaustive()
     }
 }
 
-/// What answers commands: usually a closure. Each command is handled in a task of its own, which
+/// What answers commands and requests over Service RPC: usually a closure. Each command is handled in a task of its own, which
 /// is ended at its next `.await` if the command's limits ([`SessionConfig::responder`]) pass
 /// before its last reply: the caller has got the binding's error then. After its last reply a
 /// handler may go on as long as it likes.
@@ -106,6 +142,11 @@ where
 pub enum ReplyError {
     /// The session does not take it.
     Answer(AnswerError),
+    /// The session for Service RPC does not take it.
+    Service(ServiceAnswerError),
+    /// Service RPC carries one response and nothing before it; nothing was sent, and the request is
+    /// still to be answered.
+    OneResponse,
     /// There is no room for it now.
     Busy,
     /// The bot's task has ended.
@@ -116,6 +157,8 @@ impl fmt::Display for ReplyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answer(error) => error.fmt(f),
+            Self::Service(error) => error.fmt(f),
+            Self::OneResponse => f.write_str("Service RPC carries one response and nothing else"),
             Self::Busy => f.write_str("too many messages wait to be sent"),
             Self::Closed => f.write_str("the bot has ended"),
         }
@@ -124,7 +167,7 @@ impl fmt::Display for ReplyError {
 
 impl core::error::Error for ReplyError {}
 
-/// The right, and the duty, to answer one command.
+/// The right, and the duty, to answer one command, or one request over Service RPC.
 ///
 /// ```
 /// use agentwire_core::binding::Standard;
@@ -137,11 +180,17 @@ impl core::error::Error for ReplyError {}
 #[derive(Debug)]
 pub struct Replier<B = Standard> {
     /// `None` once the last reply is out.
-    request: Option<TokenKey>,
+    request: Option<RequestKey>,
     commands: mpsc::UnboundedSender<Command<B>>,
 }
 
 impl<B> Replier<B> {
+    /// Whether [`notify`](Self::notify) can send anything: not over Service RPC.
+    #[must_use]
+    pub const fn can_notify(&self) -> bool {
+        matches!(self.request, Some(RequestKey::Chat(_)))
+    }
+
     /// Sends a reply that is not the last one: a notification, or part of a stream. `Ok` with the
     /// size of a part that did not fit: an error was sent in its place, and the command is
     /// answered.
@@ -151,12 +200,17 @@ impl<B> Replier<B> {
     ///
     /// # Errors
     /// [`ReplyError`]; nothing was sent then. Unless it is [`AnswerError::Gone`] or
-    /// [`ReplyError::Closed`], the command is still to be answered.
+    /// [`ReplyError::Closed`], the command is still to be answered. Over Service RPC it is always
+    /// [`ReplyError::OneResponse`].
     pub async fn notify(
         &mut self,
         text: impl Into<String>,
     ) -> Result<Option<TooLarge>, ReplyError> {
-        let request = self.request.ok_or(ReplyError::Answer(AnswerError::Gone))?;
+        let request = match self.request {
+            Some(RequestKey::Chat(request)) => request,
+            Some(RequestKey::Service(_)) => return Err(ReplyError::OneResponse),
+            None => return Err(ReplyError::Answer(AnswerError::Gone)),
+        };
         let (done, is_done) = oneshot::channel();
         let command = Command::Notify { request, text: text.into(), done };
         self.commands.send(command).map_err(|_| ReplyError::Closed)?;
@@ -184,10 +238,24 @@ impl<B> Replier<B> {
         let (done, is_done) = oneshot::channel();
         let command = Command::Respond { request, text: text.into(), done };
         self.commands.send(command).map_err(|_| ReplyError::Closed)?;
-        is_done.await.map_err(|_| ReplyError::Closed)?.map_err(ReplyError::Answer)
+        is_done.await.map_err(|_| ReplyError::Closed)?.map_err(|error| match error {
+            RespondError::Chat(error) => ReplyError::Answer(error),
+            RespondError::Service(error) => ReplyError::Service(error),
+        })
     }
 
-    /// Answers with the binding's error.
+    /// Says that the request needs a conversation: over Service RPC the envelope's
+    /// `conversation_required`. In a conversation, where nothing more can be asked for, the
+    /// binding's internal error.
+    pub fn require_conversation(mut self) {
+        if let Some(request) = self.request.take() {
+            // Nobody is there to answer any more if the bot has ended.
+            let _ = self.commands.send(Command::Unsuited(request));
+        }
+    }
+
+    /// Answers with the binding's error, or over Service RPC with the envelope's where it has one
+    /// ([`rpc::session`](agentwire_core::rpc::session)).
     pub fn fail(mut self, failure: Failure<'static>) {
         self.fail_with(failure);
     }
@@ -236,8 +304,54 @@ impl<B: Binding + Send + 'static> Bot<B> {
         config: SessionConfig,
         handler: impl Handler<B>,
     ) -> Self {
+        let service = ServiceSession::new(ServiceSessionConfig::default(), Vec::new());
+        Self::with_service(profile, Session::new(config, declared), service, handler)
+    }
+
+    /// The same, answering over Service RPC too, with the same handler: what the second session
+    /// declares is served there. The profile needs an [address](crate::network::Network::open_address).
+    ///
+    /// ```
+    /// use agentwire_core::binding::Standard;
+    /// use agentwire_core::chat::session::{Declared, Session, SessionConfig};
+    /// use agentwire_core::rpc::session::{ServiceReplyKind, ServiceSession, ServiceSessionConfig};
+    /// use agentwire_tokio::bot::{Bot, Replier, Request};
+    /// use agentwire_tokio::client::{Client, RequestOptions};
+    /// use agentwire_tokio::network::Network;
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let network = Network::new(1);
+    /// let (ann, bot) = (network.add_profile("ann").unwrap(), network.add_profile("bot").unwrap());
+    /// let address = network.open_address(&bot).unwrap();
+    /// let declared = || vec![Declared::new(Standard::A2A, ["1.0"])];
+    /// let chat = Session::new(SessionConfig::default(), declared());
+    /// let service = ServiceSession::new(ServiceSessionConfig::default(), declared());
+    /// let handler = |request: Request<Standard>, replier: Replier<Standard>| async move {
+    ///     let id = request.id.unwrap_or_default();
+    ///     let result = r#"{"message":{"messageId":"n","role":"ROLE_AGENT","parts":[]}}"#;
+    ///     let _ = replier.respond(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)).await;
+    /// };
+    /// let bot = Bot::with_service(bot, chat, service, handler);
+    /// let request = r#"{"jsonrpc":"2.0","id":7,"method":"SendMessage",
+    ///     "a2a-service-parameters":{"A2A-Version":"1.0"},
+    ///     "params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}}"#;
+    /// let client = Client::start(ann);
+    /// let options = RequestOptions::default();
+    /// let reply = client.request(Standard::A2A, address, request, options).await.unwrap();
+    /// assert!(matches!(reply.kind, ServiceReplyKind::Answer { .. }));
+    /// bot.shutdown().await;
+    /// # });
+    /// ```
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    pub fn with_service(
+        profile: Profile,
+        session: Session<B>,
+        service: ServiceSession<B, ServiceTarget>,
+        handler: impl Handler<B>,
+    ) -> Self {
         let (commands, receiver) = mpsc::unbounded_channel();
-        let session = Session::new(config, declared);
         let handler = Arc::new(handler);
         // Weak: the task does not keep itself alive.
         let for_repliers = commands.downgrade();
@@ -248,7 +362,8 @@ impl<B: Binding + Send + 'static> Bot<B> {
             let task = tokio::spawn(async move { handler.handle(request, replier).await });
             Some(task.abort_handle())
         });
-        let task = tokio::spawn(Agent::new(profile, session, receiver, Some(on_request)).run());
+        let agent = Agent::new(profile, session, service, receiver, Some(on_request));
+        let task = tokio::spawn(agent.run());
         Self { commands, task }
     }
 

@@ -1,11 +1,14 @@
 //! Calling: [`Client`].
 
 use core::fmt;
+use core::time::Duration;
 
 use agentwire_core::binding::{Binding, Standard};
 use agentwire_core::chat::caller::{CallError, CallId, TimedOut};
 use agentwire_core::chat::session::{Reply, Session, SessionConfig};
-use agentwire_core::loopback::SendError;
+use agentwire_core::loopback::{SendError, ServiceRequestError, ServiceTarget};
+use agentwire_core::rpc::session::{ServiceReply, ServiceSession, ServiceSessionConfig};
+use agentwire_core::rpc::{ServiceCall, ServiceCallError};
 use tokio::sync::{mpsc, oneshot};
 
 pub use agentwire_core::chat::{CallOptions, Target};
@@ -53,6 +56,90 @@ impl fmt::Display for ClientError {
 }
 
 impl core::error::Error for ClientError {}
+
+/// Why a request over Service RPC was not made. How one that was made has ended, is in its
+/// [`ServiceReply`].
+///
+/// ```
+/// use agentwire_tokio::client::RequestError;
+/// assert_eq!(RequestError::Closed.to_string(), "the client has ended");
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The session does not make it.
+    Call(ServiceCallError<'static>),
+    /// The chat core refuses to send it.
+    NotSent(ServiceRequestError),
+    /// The client's task has ended. The request may have been sent.
+    Closed,
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(error) => error.fmt(f),
+            Self::NotSent(error) => write!(f, "the chat core refuses the request: {error}"),
+            Self::Closed => f.write_str("the client has ended"),
+        }
+    }
+}
+
+impl core::error::Error for RequestError {}
+
+/// What a request over Service RPC says besides the protocol's message.
+///
+/// ```
+/// use agentwire_tokio::client::RequestOptions;
+/// use core::time::Duration;
+/// let options = RequestOptions::default().timeout(Duration::from_secs(90));
+/// assert!(options.request_key.is_none());
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct RequestOptions {
+    /// How long to wait for the response; the session's limit if it does not say.
+    pub timeout: Option<Duration>,
+    /// The protocol's version as JSON text, for a protocol whose messages do not include one.
+    pub version: Option<String>,
+    /// The envelope's `requestKey`. The [target](ServiceTarget::signed_by) has to be signed with
+    /// the same key.
+    pub request_key: Option<String>,
+    /// Whether the request is signed: [`Client::request`] takes that from the target.
+    is_signed: bool,
+}
+
+impl RequestOptions {
+    /// Waiting so long.
+    #[must_use]
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// With a version in the envelope.
+    #[must_use]
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = Some(version.into());
+        self
+    }
+
+    /// With the signer's key in the envelope.
+    #[must_use]
+    pub fn request_key(mut self, key: impl Into<String>) -> Self {
+        self.request_key = Some(key.into());
+        self
+    }
+
+    pub(crate) fn call<'c, B>(&'c self, binding: B, request: &'c str) -> ServiceCall<'c, B> {
+        let mut call = ServiceCall::new(binding, request);
+        call.timeout = self.timeout;
+        call.version = self.version.as_deref();
+        call.request_key = self.request_key.as_deref();
+        call.is_signed = self.is_signed;
+        call
+    }
+}
 
 /// Calls agents and bots for one profile. A profile that also answers calls through
 /// [`Bot::client`](crate::bot::Bot::client).
@@ -112,8 +199,46 @@ impl<B: Binding + Send + 'static> Client<B> {
     pub fn with_config(profile: Profile, config: SessionConfig) -> Self {
         let (commands, receiver) = mpsc::unbounded_channel();
         let session = Session::new(config, Vec::new());
-        tokio::spawn(Agent::new(profile, session, receiver, None).run());
+        let service = ServiceSession::new(ServiceSessionConfig::default(), Vec::new());
+        tokio::spawn(Agent::new(profile, session, service, receiver, None).run());
         Self { commands }
+    }
+
+    /// Makes a request over Service RPC and waits for its end: the response, or why there is none,
+    /// and whether it has been executed. Dropping this future stops waiting; the request may have
+    /// been sent.
+    ///
+    /// ```
+    /// use agentwire_core::binding::Standard;
+    /// use agentwire_core::loopback::ServiceAddress;
+    /// use agentwire_core::rpc::session::ServiceReplyKind;
+    /// use agentwire_tokio::client::{Client, RequestError, RequestOptions};
+    ///
+    /// async fn ask(client: &Client, bot: ServiceAddress, request: &str) -> Result<(), RequestError> {
+    ///     let options = RequestOptions::default();
+    ///     let reply = client.request(Standard::MCP, bot, request, options).await?;
+    ///     if let ServiceReplyKind::Answer { text, .. } = reply.kind {
+    ///         println!("{text}");
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`RequestError`]: nothing was sent, unless it is [`RequestError::Closed`].
+    pub async fn request(
+        &self,
+        binding: B,
+        target: impl Into<ServiceTarget>,
+        request: impl Into<String>,
+        mut options: RequestOptions,
+    ) -> Result<ServiceReply, RequestError> {
+        let (done, is_done) = oneshot::channel();
+        let target = target.into();
+        options.is_signed = target.signer.is_some();
+        let command = Command::Request { binding, target, request: request.into(), options, done };
+        self.commands.send(command).map_err(|_| RequestError::Closed)?;
+        is_done.await.map_err(|_| RequestError::Closed)?
     }
 
     pub(crate) const fn of(commands: mpsc::UnboundedSender<Command<B>>) -> Self {

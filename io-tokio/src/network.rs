@@ -4,7 +4,10 @@ use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentwire_core::chat::ContactId;
-use agentwire_core::loopback::{Config, Loopback, ProfileId, SendError, SentMessage, SetupError};
+use agentwire_core::loopback::{
+    Config, Loopback, ProfileId, SendError, SentMessage, SentService, ServiceAddress,
+    ServiceRequestError, ServiceResponseError, SetupError,
+};
 use agentwire_core::time::Instant;
 use tokio::sync::{mpsc, watch};
 
@@ -29,6 +32,7 @@ struct Shared {
     /// Counts changes; whoever waits for something to arrive watches it.
     changes: watch::Sender<u64>,
     observers: Mutex<Vec<mpsc::UnboundedSender<Observed>>>,
+    service_observers: Mutex<Vec<mpsc::UnboundedSender<ObservedService>>>,
     epoch: tokio::time::Instant,
 }
 
@@ -70,6 +74,58 @@ pub struct Observed {
     pub message: Result<SentMessage, SendError>,
 }
 
+/// What a profile has sent over Service RPC, or could not send.
+///
+/// ```
+/// use agentwire_tokio::network::ObservedService;
+/// fn show(seen: &ObservedService) -> String {
+///     match &seen.message {
+///         Ok(sent) => format!("{}: {} bytes of JSON", seen.profile, sent.json_len),
+///         Err(error) => format!("{}: {error}", seen.profile),
+///     }
+/// }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ObservedService {
+    /// When.
+    pub at: Instant,
+    /// The profile's display name.
+    pub profile: Arc<str>,
+    /// The display name of the one it is for, where it is known.
+    pub to: Option<Arc<str>>,
+    /// The request or response, or why the chat core refused it.
+    pub message: Result<SentService, ServiceNotSent>,
+}
+
+/// Why a chat core has not sent a request or a response.
+///
+/// ```
+/// use agentwire_core::loopback::ServiceRequestError;
+/// use agentwire_tokio::network::ServiceNotSent;
+/// let error = ServiceNotSent::Request(ServiceRequestError::NoRatchetKeys);
+/// assert_eq!(error.to_string(), "the address has no ratchet keys");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ServiceNotSent {
+    /// A request.
+    Request(ServiceRequestError),
+    /// A response.
+    Response(ServiceResponseError),
+}
+
+impl fmt::Display for ServiceNotSent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request(error) => error.fmt(f),
+            Self::Response(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ServiceNotSent {}
+
 impl Network {
     /// A network without profiles. `seed` makes its ids and faults repeatable.
     pub fn new(seed: u64) -> Self {
@@ -83,6 +139,7 @@ impl Network {
             loopback: Mutex::new(Loopback::with_config(seed, config)),
             changes,
             observers: Mutex::new(Vec::new()),
+            service_observers: Mutex::new(Vec::new()),
             epoch: tokio::time::Instant::now(),
         };
         Self { shared: Arc::new(shared) }
@@ -105,6 +162,19 @@ impl Network {
         self.with(|net| net.connect(a.id, b.id))
     }
 
+    /// Gives a profile a contact address with ratchet keys, and lets it take service requests
+    /// ("Exchange"). A [`Bot`](crate::bot::Bot) of the profile answers them.
+    ///
+    /// # Errors
+    /// [`SetupError::DuplicateAddress`]
+    pub fn open_address(&self, profile: &Profile) -> Result<ServiceAddress, SetupError> {
+        self.with(|net| {
+            let address = net.create_address(profile.id, true)?;
+            net.enable_service_requests(profile.id, true)?;
+            Ok(address)
+        })
+    }
+
     /// Does anything else with the loopback: groups, faults, messages by hand. The network is
     /// locked meanwhile: `change` must not use it in any other way, and should be short.
     pub fn with<R>(&self, change: impl FnOnce(&mut Loopback) -> R) -> R {
@@ -118,6 +188,14 @@ impl Network {
     pub fn observe(&self) -> mpsc::UnboundedReceiver<Observed> {
         let (sender, receiver) = mpsc::unbounded_channel();
         self.observers().push(sender);
+        receiver
+    }
+
+    /// All that profiles send over Service RPC from now on; otherwise as
+    /// [`observe`](Self::observe).
+    pub fn observe_services(&self) -> mpsc::UnboundedReceiver<ObservedService> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.service_observers().push(sender);
         receiver
     }
 
@@ -141,6 +219,10 @@ impl Network {
         self.shared.observers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn service_observers(&self) -> MutexGuard<'_, Vec<mpsc::UnboundedSender<ObservedService>>> {
+        self.shared.service_observers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Tells everybody that something may have arrived.
     pub(crate) fn wake(&self) {
         self.shared.changes.send_modify(|count| *count = count.wrapping_add(1));
@@ -162,6 +244,24 @@ impl Network {
         }
         let message = message.cloned().map_err(Clone::clone);
         let seen = Observed { at, profile: profile.name.clone(), message };
+        observers.retain(|observer| observer.send(seen.clone()).is_ok());
+    }
+
+    pub(crate) fn tell_service(
+        &self,
+        net: &Loopback,
+        profile: &Profile,
+        at: Instant,
+        message: Result<&SentService, ServiceNotSent>,
+    ) {
+        let mut observers = self.service_observers();
+        if observers.is_empty() {
+            return;
+        }
+        let to = message.ok().and_then(|sent| sent.to);
+        let to = to.and_then(|to| net.display_name(to)).map(Arc::from);
+        let profile = profile.name.clone();
+        let seen = ObservedService { at, profile, to, message: message.cloned() };
         observers.retain(|observer| observer.send(seen.clone()).is_ok());
     }
 }

@@ -378,6 +378,17 @@ fn the_demo_is_a_transcript_for_people() {
         "bolt ↩  agent",
         "error -32603: the answer does not fit into one message\n",
         "\"size\":21829",
+        "\nOne request without a conversation\n",
+        "agent ─▶ bolt ",
+        " of 10,000 bytes\n",
+        "request mcp tools/call availability {\"item\":\"anvil\"}\n",
+        ", padded to 11,106\n",
+        "bolt ↩  agent ",
+        "bolt: 3 anvils are in stock.\n",
+        "\nA signed request\n",
+        "signed request a2a SendMessage\n",
+        "task t-9 completed\n",
+        "on the account of your key",
         " messages, ",
     ] {
         let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} is not in\n{rest}"));
@@ -385,7 +396,7 @@ fn the_demo_is_a_transcript_for_people() {
     }
     // Everyone answers in no order.
     assert_eq!(shown.matches("acme: 12 anvils are in stock.\n").count(), 3);
-    assert_eq!(shown.matches("bolt: 3 anvils are in stock.\n").count(), 1);
+    assert_eq!(shown.matches("bolt: 3 anvils are in stock.\n").count(), 2);
 }
 
 #[test]
@@ -393,7 +404,8 @@ fn the_demo_is_json_for_programs() {
     let output = run(&["demo", "--json"]);
     assert_eq!(output.status.code(), Some(0));
     let shown = text(&output.stdout);
-    assert_eq!(scenes(shown).len(), 6);
+    assert_eq!(scenes(shown).len(), 8);
+    let mut signed = Vec::new();
     let (mut messages, mut bytes) = (0, 0);
     let mut sum = Value::Null;
     for line in shown.lines() {
@@ -404,14 +416,27 @@ fn the_demo_is_json_for_programs() {
         } else if value.get("scene").is_none() {
             let size = value["bytes"].as_u64().expect("a size");
             let len = value["text"].as_str().expect("a text").len() as u64;
-            assert!(size > len && size <= 15_602, "{line}");
-            assert_eq!(value["limit"], 15_602);
+            if value["transport"] == "rpc" {
+                // The core writes the JSON anew: here it has nothing to leave out.
+                assert!(size == len && size <= 10_000, "{line}");
+                assert_eq!((&value["advised"], &value["padded"]), (&10_000.into(), &11_106.into()));
+                let is_signed = value["signed"] == true;
+                let framing = value["framed"].as_u64().expect("a size") - size;
+                let is_request = value["from"] == "agent";
+                let expected = if is_signed { 303 } else { 192 };
+                assert_eq!(framing, if is_request { expected } else { 3 }, "{line}");
+                signed.extend(is_request.then_some(is_signed));
+            } else {
+                assert!(size > len && size <= 15_602, "{line}");
+                assert_eq!(value["limit"], 15_602);
+            }
             assert_ne!(value["to"], "?");
             (messages, bytes) = (messages + 1, bytes + size);
         }
     }
     assert_eq!(sum, serde_json::json!({"messages": messages, "bytes": bytes}));
     assert!(messages > 20, "{messages}");
+    assert_eq!(signed, [false, true]);
 }
 
 #[test]
@@ -649,6 +674,119 @@ fn a_command_is_explained() {
     }
 }
 
+const ONE_SHOT: &str = r#"{"jsonrpc":"2.0","id":12345678901234567890123,"method":"SendMessage","a2a-service-parameters":{"A2A-Version":"1.0"},"params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}}"#;
+
+#[test]
+fn a_request_envelope_is_explained() {
+    let inspect = |input: &str| feed_json(&["inspect", "envelope"], input.as_bytes());
+    let good = format!(r#"{{"protocol":"a2a","x":[1],"request": {ONE_SHOT}}}"#);
+    let (code, value) = inspect(&good);
+    assert_eq!((code, &value["kind"]), (Some(0), &"request".into()), "{value}");
+    assert_eq!((&value["protocol"], &value["otherMembers"]), (&"a2a".into(), &1.into()));
+    let offset = good.len() - 1 - ONE_SHOT.len();
+    let place = serde_json::json!({"offset": offset, "bytes": ONE_SHOT.len()});
+    assert_eq!(value["request"], place);
+    assert_eq!(value["call"]["id"], "12345678901234567890123");
+    let bytes =
+        serde_json::json!({"min": good.len() - 1, "max": good.len() - 1, "advised": 10_000});
+    assert_eq!(value["bytes"], bytes);
+    assert_eq!(value["fit"]["unsigned"]["limit"], 11_103);
+    assert_eq!(value["fit"]["signed"]["verdict"], "fine");
+
+    // requestKey makes it a signed one, and has to be a key.
+    let key = "MCowBQYDK2VwAyEAwD9ONWX9Uyd_GYW1dOqBHxooGRhLBdAXaH-xvt2bl-Q";
+    let (code, value) = inspect(&good.replace("\"x\":[1]", &format!("\"requestKey\":\"{key}\"")));
+    assert_eq!((code, &value["requestKey"]["valid"]), (Some(0), &true.into()));
+    assert_eq!((&value["fit"]["unsigned"], &value["otherMembers"]), (&Value::Null, &0.into()));
+    let (code, value) = inspect(&good.replace("\"x\":[1]", "\"requestKey\":\"AAAA\""));
+    assert_eq!((code, &value["requestKey"]["valid"]), (Some(6), &false.into()));
+
+    // What needs a conversation, what is no request of the protocol, and what is not known.
+    let stream = good.replace("SendMessage", "SendStreamingMessage");
+    let (code, value) = inspect(&stream);
+    assert_eq!((code, &value["call"]["error"]), (Some(6), &"conversation_required".into()));
+    let (code, value) = inspect(r#"{"protocol":"mcp","request":{"id":1}}"#);
+    assert_eq!((code, &value["call"]["answer"]["error"]["code"]), (Some(6), &(-32600).into()));
+    let (code, value) = inspect(r#"{"protocol":"own","request":null,"version":1e400}"#);
+    assert_eq!((code, &value["call"], &value["version"]), (Some(0), &Value::Null, &"1e400".into()));
+    let (code, value) = inspect(r#"{"protocol":"MCP","request":{}}"#);
+    assert_eq!((code, &value["isName"]), (Some(6), &false.into()));
+
+    let shown = feed(&["inspect", "envelope"], good.as_bytes());
+    let rows = format!("request    {} bytes from byte {offset}\nprotocol   a2a\n", ONE_SHOT.len());
+    assert!(text(&shown.stdout).starts_with(&rows), "{}", text(&shown.stdout));
+    assert!(text(&shown.stdout).contains("unsigned   it fits (at the very most 11103)\n"));
+}
+
+#[test]
+fn an_envelope_is_measured_at_its_limits() {
+    let own = |len: usize| {
+        let frame = r#"{"protocol":"own","request":""}"#;
+        frame.replace("\"\"", &format!("\"{}\"", "x".repeat(len - frame.len())))
+    };
+    for (len, unsigned, signed, code) in [
+        (10_000, "fine", "fine", 0),
+        (10_001, "perhaps", "perhaps", 0),
+        (10_992, "perhaps", "perhaps", 0),
+        (10_993, "perhaps", "too_large", 0),
+        (11_103, "perhaps", "too_large", 0),
+        (11_104, "too_large", "too_large", 6),
+    ] {
+        let (status, value) = feed_json(&["inspect", "envelope"], own(len).as_bytes());
+        let fit = (&value["fit"]["unsigned"]["verdict"], &value["fit"]["signed"]["verdict"]);
+        assert_eq!((status, fit), (Some(code), (&unsigned.into(), &signed.into())), "{len}");
+    }
+    // It is the size after the core has written it anew that counts.
+    let spread = own(9_990).replace(':', &format!(":{}", " ".repeat(2_000)));
+    let (status, value) = feed_json(&["inspect", "envelope"], spread.as_bytes());
+    assert_eq!((status, &value["bytes"]["max"]), (Some(0), &9_990.into()));
+}
+
+#[test]
+fn a_response_envelope_is_explained() {
+    let inspect = |input: &str| feed_json(&["inspect", "envelope"], input.as_bytes());
+    let (code, value) = inspect(r#"{"response": null}"#);
+    assert_eq!((code, &value["kind"]), (Some(0), &"response".into()));
+    assert_eq!(value["response"], serde_json::json!({"offset": 13, "bytes": 4}));
+    assert_eq!(value["fit"]["response"]["limit"], 11_103);
+    for (error, known, is_final, after) in [
+        (r#"{"code":"rate_limited","retryAfter":60}"#, true, false, Some(60)),
+        (r#"{"code":"brand_new"}"#, false, true, None),
+        (r#"{"code":"brand_new","retryAfter":1}"#, false, false, Some(1)),
+    ] {
+        let (code, value) = inspect(&format!("{{\"error\":{error}}}"));
+        let error = &value["error"];
+        assert_eq!((code, &error["known"]), (Some(0), &known.into()));
+        assert_eq!((&error["final"], error["retryAfter"].as_u64()), (&is_final.into(), after));
+    }
+    let hostile = "{\"error\":{\"code\":\"\\u001b[2J\",\"message\":\"\\u202e\"}}";
+    let shown = feed(&["inspect", "envelope"], hostile.as_bytes());
+    assert!(!text(&shown.stdout).contains(['\u{1b}', '\u{202e}']));
+}
+
+#[test]
+fn a_malformed_envelope_is_pointed_at() {
+    for (input, kind, offset, error) in [
+        ("[1]", "request", 0, "not a JSON object"),
+        ("{\"protocol\": 7, \"request\": {}}", "request", 13, "protocol has the wrong type"),
+        ("{\"protocol\":\"mcp\"}", "request", 18, "request is missing"),
+        ("{\"response\":1,\"error\":{}}", "response", 22, "both response and error are there"),
+        ("{\"response\":1,\"response\":2}", "response", 25, "response occurs twice"),
+        ("{\"error\":{\"code\":7}}", "response", 17, "code has the wrong type"),
+    ] {
+        let (code, value) = feed_json(&["inspect", "envelope"], input.as_bytes());
+        assert_eq!((code, &value["kind"]), (Some(6), &"malformed".into()), "{input}");
+        assert_eq!((&value["as"], &value["offset"]), (&kind.into(), &offset.into()), "{input}");
+        assert_eq!(value["error"], error, "{input}");
+        let shown = feed(&["inspect", "envelope"], input.as_bytes());
+        let caret = text(&shown.stdout).lines().last().expect("a line");
+        assert_eq!(caret.find('^'), Some(offset + 2), "{input}");
+    }
+    let (code, value) = feed_json(&["inspect", "envelope", "--as", "response"], b"{}");
+    assert_eq!(code, Some(6));
+    assert_eq!(value["error"], "neither response nor error is there");
+}
+
 #[test]
 fn odd_input_is_explained_or_refused() {
     let output = feed(&["inspect", "message"], b"a\xff");
@@ -664,4 +802,103 @@ fn odd_input_is_explained_or_refused() {
     let hostile = "/_call @\u{9b}2J mcp {}".as_bytes();
     let shown = feed(&["inspect", "command"], hostile);
     assert!(!text(&shown.stdout).contains('\u{9b}'));
+}
+
+#[test]
+fn declarations_are_explained() {
+    let text = br#"{"protocols":{"mcp":{"versions":["2027-01-01","2026-07-28"],
+        "transports":{"chat":true,"rpc":true}},"a2a":{"versions":["1.0"],"transports":{"chat":true}}}}"#;
+    let (code, value) = feed_json(&["inspect", "profile"], text);
+    assert_eq!((code, &value["declared"]), (Some(0), &true.into()));
+    let protocols = value["protocols"].as_array().expect("an array");
+    assert_eq!(protocols[0]["versions"], serde_json::json!(["2027-01-01", "2026-07-28"]));
+    assert_eq!((&protocols[0]["rpc"], &protocols[0]["route"]), (&"yes".into(), &"rpc".into()));
+    assert_eq!((&protocols[1]["rpc"], &protocols[1]["route"]), (&"no".into(), &"chat".into()));
+    let (_, value) = feed_json(&["inspect", "profile", "--as", "group"], text);
+    assert_eq!(value["protocols"][0]["rpc"], "unknown");
+    assert_eq!(value["protocols"][0]["route"], "group chat");
+    let shown = feed(&["inspect", "profile"], text);
+    let shown = text_of(&shown);
+    assert!(shown.contains("mcp        versions 2027-01-01, 2026-07-28\n"), "{shown}");
+    assert!(shown.contains("goes over rpc: Service RPC is declared"), "{shown}");
+    let (_, value) = feed_json(&["inspect", "profile"], b"{}");
+    assert_eq!(value["declared"], false);
+
+    let record = br#"{"audience":["agent","robot"],"changeFrequency":"weekly"}"#;
+    let (_, value) = feed_json(&["inspect", "profile", "--as", "channel"], record);
+    assert_eq!(value["audience"], serde_json::json!(["agent"]));
+    assert_eq!(value["changeFrequency"], "weekly");
+    let (_, value) = feed_json(&["inspect", "profile", "--as", "public-group"], record);
+    assert!(value["changeFrequency"].is_null());
+    let (_, value) = feed_json(&["inspect", "profile", "--as", "address"], b"{\"business\":true}");
+    let expected = serde_json::json!({
+        "kind": "address", "serves": ["human"], "stated": false, "business": true
+    });
+    assert_eq!(value, expected);
+
+    let (code, value) = feed_json(&["inspect", "profile"], b"{\"protocols\":[]}");
+    assert_eq!((code, &value["offset"]), (Some(6), &13.into()));
+    let shown = feed(&["inspect", "profile"], b"{\"protocols\":[]}");
+    assert_eq!(
+        text_of(&shown),
+        "malformed: protocols has the wrong type (byte 13)\n  {\"protocols\":[]}\n               ^\n"
+    );
+    let hostile = b"{\"protocols\":{\"a\":{\"versions\":[\"\\u001b[2J\"],\"transports\":{}}}}";
+    assert!(!feed(&["inspect", "profile"], hostile).stdout.contains(&0x1b));
+}
+
+const SIGNER: &str = "MCowBQYDK2VwAyEA_3d3wt3ujikpXGYNOJ9RSbv3H1UuW4yDyGcynSps-xc=";
+const AD: &str = "bde88ed2d7fe53206a8361551f4f132273d40e22bcff6989f54c3fb6f69a5b4e46a283553a21945457a129abfbc7a1797579350613e5480db75eb4aae8a75a304fc95297ec42aeefe816d9c83e3a79dd7089e61ffd0ad27bb119be07e597586f6c27804513eb791e4592b718aa60fe6a";
+const SIGNATURE: &str = "f01964b379329677348d99edcf45af27f4690deed562c375678e64aa6a1d16b8dd893200236fe210a0e3eb1241b00d17096491a2ee902e55378064bf2467020b";
+
+#[test]
+fn a_signed_request_is_checked() {
+    let other = "MCowBQYDK2VwAyEAwD9ONWX9Uyd_GYW1dOqBHxooGRhLBdAXaH-xvt2bl-Q=";
+    let request = r#"{"protocol":"mcp","request":{"id":"q-7","jsonrpc":"2.0","method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"arguments":{"item":"Zürich ✓ 😀"},"name":"availability"}},"requestKey":"MCowBQYDK2VwAyEA_3d3wt3ujikpXGYNOJ9RSbv3H1UuW4yDyGcynSps-xc="}"#;
+    let signed =
+        ["inspect", "signature", "--signer-key", SIGNER, "--ad", AD, "--signature", SIGNATURE];
+    let (code, value) = feed_json(&signed, request.as_bytes());
+    assert_eq!((code, &value["outcome"]), (Some(0), &"accept".into()));
+    assert_eq!(
+        (&value["signatureValid"], &value["requestKey"]),
+        (&true.into(), &"the signer's".into())
+    );
+    assert_eq!(
+        value["binding"],
+        "df8caa2dd4a328e8bf08889b73de75ecb34f824a92c21d484470d8e042bcaad3"
+    );
+    let shown = feed(&signed, request.as_bytes());
+    assert!(
+        text_of(&shown).contains("signature  valid\nrequestKey the signer's\noutcome    accept\n")
+    );
+    let changed = request.replace("q-7", "q-6");
+    let (code, value) = feed_json(&signed, changed.as_bytes());
+    assert_eq!((code, &value["outcome"]), (Some(6), &"not delivered".into()));
+
+    let outcome = |args: &[&str], request: &str| {
+        let (code, value) =
+            feed_json(&[&["inspect", "signature"], args].concat(), request.as_bytes());
+        assert_eq!(code == Some(0), value["outcome"] == "accept");
+        value["outcome"].as_str().expect("a string").to_owned()
+    };
+    let bare = r#"{"protocol":"mcp","request":{}}"#;
+    assert_eq!(outcome(&[], bare), "accept");
+    assert_eq!(outcome(&["--signer-key", other], bare), "accept");
+    assert_eq!(outcome(&[], request), "bad_request");
+    assert_eq!(outcome(&["--signer-key", other], request), "bad_request");
+    assert_eq!(outcome(&["--signer-key", SIGNER.trim_end_matches('=')], request), "accept");
+    assert_eq!(outcome(&[], "{}"), "bad_request");
+    for wrong in [
+        &["--signer-key", "MCow"][..],
+        &["--signature", SIGNATURE],
+        &["--signer-key", SIGNER, "--ad", AD],
+        &["--signer-key", SIGNER, "--ad", "0x", "--signature", SIGNATURE],
+    ] {
+        let output = feed(&[&["inspect", "signature"], wrong].concat(), b"");
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+    }
+}
+
+fn text_of(output: &Output) -> &str {
+    text(&output.stdout)
 }

@@ -244,6 +244,8 @@ impl World {
                         Step::Sent(sent) => Happened::Sent(sent),
                         Step::NotSent(message, error) => Happened::NotSent(message, error),
                         Step::Event(event) => Happened::Event(event),
+                        // Nobody here speaks over Service RPC.
+                        Step::Service(_) => continue,
                         Step::Timeout(_) => break,
                     };
                     is_busy = true;

@@ -43,8 +43,8 @@ make_sysroot core core compiler_builtins rustc_std_workspace_core
 make_sysroot alloc core compiler_builtins rustc_std_workspace_core alloc rustc_std_workspace_alloc
 
 compiles core
-compiles core --features serde,defmt
+compiles core --features serde,defmt,sign
 compiles alloc --features alloc
-compiles alloc --features alloc,loopback,serde,defmt
+compiles alloc --features alloc,loopback,serde,defmt,sign
 refused core alloc alloc
 refused alloc std std

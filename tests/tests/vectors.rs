@@ -13,6 +13,19 @@ fn chat_messages() -> String {
     std::fs::read_to_string(directory().join("simplex-messages.json")).expect("readable")
 }
 
+fn service_signatures() -> String {
+    std::fs::read_to_string(directory().join("service-rpc-signature.json")).expect("readable")
+}
+
+/// The one failure of a file in which this was changed once.
+fn failure(file: &str, from: &str, to: &str) -> String {
+    let changed = file.replacen(from, to, 1);
+    assert_ne!(changed, file, "{from}");
+    let mut failures = run(&changed).expect("known").failures;
+    assert_eq!(failures.len(), 1, "{from}: {failures:?}");
+    failures.remove(0)
+}
+
 fn program(files: &[&Path]) -> (Option<i32>, String) {
     let Output { status, stdout, .. } =
         Command::new(env!("CARGO_BIN_EXE_vectors")).args(files).output().expect("runs");
@@ -67,12 +80,42 @@ fn each_expectation_of_a_chat_message_is_checked() {
         ("[\n      \"x\",\n      15487\n     ]", "[\"x\", 1e300]", "text: a repetition"),
         ("15487\n", "99999999999\n", "text: longer than"),
     ];
-    for (from, to, failure) in changes {
-        let changed = chat_messages().replacen(from, to, 1);
-        assert_ne!(changed, chat_messages(), "{from}");
-        let report = run(&changed).expect("known");
-        assert_eq!(report.failures.len(), 1, "{failure}: {:?}", report.failures);
-        assert!(report.failures[0].contains(failure), "{failure}: {:?}", report.failures);
+    for (from, to, expected) in changes {
+        let failure = failure(&chat_messages(), from, to);
+        assert!(failure.contains(expected), "{expected}: {failure}");
+    }
+}
+
+#[test]
+fn the_signed_requests_have_9_cases() {
+    assert_eq!(run(&service_signatures()).expect("known").passed, 9);
+    let good = directory().join("service-rpc-signature.json");
+    assert_eq!(program(&[&good]), (Some(0), "9 passed, 0 failed\n".into()));
+}
+
+#[test]
+fn each_expectation_of_a_signed_request_is_checked() {
+    let changes = [
+        ("\"105495522d", "\"105495522e", "another binding"),
+        ("EIDfEfevy", "EIDfEfevz", "sign_key belongs to another signer_key"),
+        ("EIDfEfevy", "EIDfEfevz", "another signature is made"),
+        ("\"MC4CAQAwB", "\"MC4CAQAwC", "sign_key: not the DER structure of a key (byte 6)"),
+        ("bl-Q=\"", "bl-Q\"", "signer_key is written differently"),
+        ("bl-Q=\"", "bl-Qa\"", "signer_key: "),
+        ("\"eae324", "\"eae325", "the signature is refused, wrongly"),
+        ("\"signature_valid\": false", "\"signature_valid\": true", "the signature is refused"),
+        ("\"signature_valid\": true", "\"signature_valid\": false", "the signature holds, wrongly"),
+        ("\"requester_x448_hex\": \"bd", "\"requester_x448_hex\": \"be", "binding of the keys"),
+        ("\"equal\"", "\"different\"", "requestKey: equal"),
+        ("\"bad_request\"", "\"accept\"", "the responder's part is: bad_request"),
+        ("\"ad_hex\": \"00", "\"ad_hex\": \"0", "another binding"),
+        ("\"ad_hex\": \"00", "\"ad_hex\": \"0x", "ad_hex: not hexadecimal"),
+        ("\"payload\"", "\"pay\"", "unknown member pay"),
+        ("\"{\\\"protocol", "\"{\\\"Protocol", "payload: "),
+    ];
+    for (from, to, expected) in changes {
+        let failure = failure(&service_signatures(), from, to);
+        assert!(failure.contains(expected), "{expected}: {failure}");
     }
 }
 

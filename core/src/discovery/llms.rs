@@ -176,71 +176,8 @@ impl fmt::Display for Audience {
     }
 }
 
-/// How often an address of type `updates` is updated: a `changefreq` value of the Sitemaps
-/// protocol.
-///
-/// ```
-/// use agentwire_core::discovery::llms::Frequency;
-/// assert_eq!(Frequency::named("Weekly"), Some(Frequency::Weekly));
-/// assert_eq!(Frequency::named("fortnightly"), None);
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[allow(clippy::exhaustive_enums)]
-pub enum Frequency {
-    /// At each access.
-    Always,
-    /// Each hour.
-    Hourly,
-    /// Each day.
-    Daily,
-    /// Each week.
-    Weekly,
-    /// Each month.
-    Monthly,
-    /// Each year.
-    Yearly,
-    /// No more.
-    Never,
-}
-
-impl Frequency {
-    /// All of them, in the order of the Sitemaps protocol.
-    pub const ALL: [Self; 7] = [
-        Self::Always,
-        Self::Hourly,
-        Self::Daily,
-        Self::Weekly,
-        Self::Monthly,
-        Self::Yearly,
-        Self::Never,
-    ];
-
-    /// The value's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Always => "always",
-            Self::Hourly => "hourly",
-            Self::Daily => "daily",
-            Self::Weekly => "weekly",
-            Self::Monthly => "monthly",
-            Self::Yearly => "yearly",
-            Self::Never => "never",
-        }
-    }
-
-    /// The value with this name, in any letter case.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|frequency| name.eq_ignore_ascii_case(frequency.name()))
-    }
-}
-
-impl fmt::Display for Frequency {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+/// How often an address of type `updates` is updated; read in any letter case here.
+pub use crate::profile::ChangeFrequency as Frequency;
 
 /// The name of a protocol in any letter case, as it was written. `Display` gives the name in lower
 /// case, and two are equal if that is.
@@ -392,7 +329,9 @@ impl<'a> Entry<'a> {
         self.terms.into_iter().flat_map(|terms| terms.split(',')).map(move |text| {
             let text = text.trim();
             let term = match kind {
-                AddressType::Updates if !frequency => Frequency::named(text).map(Term::Frequency),
+                AddressType::Updates if !frequency => {
+                    Frequency::named_in_any_case(text).map(Term::Frequency)
+                }
                 AddressType::Contact | AddressType::BusinessContact => {
                     Protocol::new(text).map(Term::Protocol)
                 }
@@ -489,7 +428,7 @@ impl<'a> Entry<'a> {
             let kind = match (term, entry.kind) {
                 (Term::Frequency(_) | Term::Protocol(_), _) => return None,
                 _ if text.is_empty() => RemarkKind::EmptyTerm,
-                (_, AddressType::Updates) if Frequency::named(text).is_some() => {
+                (_, AddressType::Updates) if Frequency::named_in_any_case(text).is_some() => {
                     RemarkKind::SecondFrequency
                 }
                 (_, AddressType::Updates) => RemarkKind::UnknownFrequency,

@@ -11,6 +11,7 @@
 //! | `size` | a text and a message | a table of bytes, the encoder |
 //! | `jsonrpc` | a text; a message made from the bytes | a reading on top of `serde_json` |
 //! | `bindings` | a text; requests and replies made from the bytes | the documents' tables, naively |
+//! | `profile` | a text; preferences made from the bytes | the documents' schemas, naively; what rewriting must keep |
 //! | `caller_ops` | a script of operations | a list of calls |
 //! | `responder_ops` | a script of operations | a list of commands |
 //! | `envelope` | a text; an envelope made from the bytes | the schemas, on top of `serde_json` |
@@ -36,6 +37,7 @@ mod json;
 mod jsonrpc;
 mod model;
 mod pair;
+mod profile;
 mod responder;
 mod rpc;
 mod script;
@@ -48,6 +50,7 @@ pub use discovery::{link, llms, name};
 pub use json::json;
 pub use jsonrpc::jsonrpc;
 pub use pair::pair;
+pub use profile::profile;
 pub use responder::responder_ops;
 pub use rpc::{envelope, rpc_ops};
 pub use size::size;
@@ -56,7 +59,7 @@ pub use size::size;
 pub type Body = fn(&[u8]);
 
 /// Every target by its name, which is that of its corpus.
-pub const TARGETS: [(&str, Body); 13] = [
+pub const TARGETS: [(&str, Body); 14] = [
     ("bindings", bindings),
     ("caller_ops", caller_ops),
     ("command", command),
@@ -67,6 +70,7 @@ pub const TARGETS: [(&str, Body); 13] = [
     ("llms", llms),
     ("name", name),
     ("pair", pair),
+    ("profile", profile),
     ("responder_ops", responder_ops),
     ("rpc_ops", rpc_ops),
     ("size", size),

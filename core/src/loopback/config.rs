@@ -1,5 +1,6 @@
 //! The limits of the stand-in.
 
+use super::service::ASSUMED_REPLY_QUEUE_LEN;
 use crate::chat::size::MAX_ENCODED_MSG_LEN;
 
 /// Limits and switches of a [`Loopback`](super::Loopback).
@@ -31,6 +32,8 @@ pub struct Config {
     pub truncate_quotes: Option<usize>,
     /// Whether senders are told how far their messages have come.
     pub status_events: bool,
+    /// The bytes that the reply queue takes in a Service RPC request.
+    pub reply_queue_len: usize,
 }
 
 impl Default for Config {
@@ -51,6 +54,7 @@ impl Config {
             max_encoded_len: MAX_ENCODED_MSG_LEN,
             truncate_quotes: None,
             status_events: true,
+            reply_queue_len: ASSUMED_REPLY_QUEUE_LEN,
         }
     }
 
@@ -94,6 +98,13 @@ impl Config {
     #[must_use]
     pub const fn truncate_quotes(mut self, chars: usize) -> Self {
         self.truncate_quotes = Some(chars);
+        self
+    }
+
+    /// Sets the bytes that the reply queue takes in a Service RPC request.
+    #[must_use]
+    pub const fn reply_queue_len(mut self, bytes: usize) -> Self {
+        self.reply_queue_len = bytes;
         self
     }
 

@@ -14,6 +14,7 @@ use super::event::{Deletion, Event, ItemMention, ItemStatus, Quote, QuoteDirecti
 use super::faults::{Fault, Journey};
 use super::mention;
 use super::profile::{Membership, Profile, Stored};
+use super::service::ServiceParcel;
 use super::{Loopback, ProfileId, clock};
 use crate::chat::size::MAX_RECEIVE_MENTIONS;
 use crate::chat::{Chat, ItemId, MemberId, Sender, SharedMsgId};
@@ -50,8 +51,17 @@ pub(super) enum Parcel {
     Message(Message),
     /// The sender deleted a message for everybody.
     Delete { chat: Chat, sender: Sender, shared_msg_id: SharedMsgId, twice: bool },
+    /// A Service RPC message, or the end of a wait for one.
+    Service(ServiceParcel),
     /// An event that needs nothing any more.
     Ready(Box<Event>),
+}
+
+impl Parcel {
+    /// One if it is on its way; the end of a wait is not.
+    const fn travels(&self) -> usize {
+        if matches!(self, Self::Service(ServiceParcel::Timeout { .. })) { 0 } else { 1 }
+    }
 }
 
 #[derive(Debug)]
@@ -114,14 +124,17 @@ impl Loopback {
         self.post(to, self.now, Parcel::Ready(Box::new(event)));
     }
 
-    fn post(&mut self, to: ProfileId, due: Instant, parcel: Parcel) {
+    /// Puts a parcel into the inbox of `to`, and gives its place there.
+    pub(super) fn post(&mut self, to: ProfileId, due: Instant, parcel: Parcel) -> (Instant, u64) {
         let number = self.posted;
         self.posted = self.posted.saturating_add(1);
+        let travels = parcel.travels();
         if let Some(profile) = self.profile_mut(to) {
             profile.inbox.insert((due, number), parcel);
-            self.in_flight = self.in_flight.saturating_add(1);
+            self.in_flight = self.in_flight.saturating_add(travels);
             self.awake.insert(to);
         }
+        (due, number)
     }
 
     /// Delivers what is due to the profiles that may have something, and what follows from it.
@@ -142,10 +155,11 @@ impl Loopback {
         };
         let due = first.key().0;
         let parcel = first.remove();
-        self.in_flight = self.in_flight.saturating_sub(1);
+        self.in_flight = self.in_flight.saturating_sub(parcel.travels());
         let event = match parcel {
             Parcel::Ready(event) => Some(*event),
             Parcel::Message(message) => self.receive(to, due, message),
+            Parcel::Service(parcel) => self.receive_service(to, due, parcel),
             Parcel::Delete { chat, sender, shared_msg_id, twice } => {
                 let event = self.receive_deletion(to, chat, sender, shared_msg_id);
                 if let Some(event) = event.clone().filter(|_| twice) {

@@ -1,9 +1,12 @@
 //! What the stand-in refuses, as the core refuses it.
 
 use core::fmt;
+use core::time::Duration;
 
-use super::{GroupRef, ProfileId};
+use super::{GroupRef, ProfileId, ServiceAddress};
 use crate::chat::{ContactId, GroupId, GroupMemberId, ItemId};
+use crate::json;
+use crate::rpc::{CoreFailure, SignerKeyError};
 
 /// Why a profile, a contact or a group was not made.
 ///
@@ -45,6 +48,16 @@ pub enum SetupError {
         /// Of which group.
         group: GroupRef,
     },
+    /// The profile has an address already (the core's `duplicateContactLink`).
+    DuplicateAddress {
+        /// Whose.
+        profile: ProfileId,
+    },
+    /// There is no such address.
+    UnknownAddress {
+        /// Which was named.
+        address: ServiceAddress,
+    },
     /// The profile is no member.
     NotMember {
         /// Who.
@@ -64,6 +77,8 @@ impl fmt::Display for SetupError {
             Self::UnknownGroup { group } => write!(f, "{group} does not exist"),
             Self::SameProfile { profile } => write!(f, "{profile} cannot be its own contact"),
             Self::AlreadyMember { profile, group } => write!(f, "{profile} is in {group} already"),
+            Self::DuplicateAddress { profile } => write!(f, "{profile} has an address already"),
+            Self::UnknownAddress { address } => write!(f, "{address} does not exist"),
             Self::NotMember { profile, group } => write!(f, "{profile} is not in {group}"),
         }
     }
@@ -262,3 +277,142 @@ impl core::error::Error for ChangeError {
         }
     }
 }
+
+/// Why a Service RPC request was not sent.
+///
+/// ```
+/// use agentwire_core::loopback::{Loopback, ServiceRequestError, ServiceRequestOptions};
+/// use agentwire_core::{rpc::CoreFailure, time::Instant};
+///
+/// let mut net = Loopback::new(1);
+/// let (ann, bot) = (net.add_profile("ann").unwrap(), net.add_profile("bot").unwrap());
+/// let address = net.create_address(bot, false).unwrap();
+/// let options = ServiceRequestOptions::new();
+/// let error = net.service_request(Instant::ZERO, ann, address, options, "{}").unwrap_err();
+/// assert_eq!(error, ServiceRequestError::NoRatchetKeys);
+/// assert_eq!(error.failure(), CoreFailure::NoRatchetKeys);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum ServiceRequestError {
+    /// There is no such profile: a misuse of the stand-in.
+    UnknownProfile {
+        /// Who was named.
+        profile: ProfileId,
+    },
+    /// There is no such address: a misuse of the stand-in.
+    UnknownAddress {
+        /// Which was named.
+        address: ServiceAddress,
+    },
+    /// The text is not one JSON object (the core's command error).
+    Grammar(json::Error),
+    /// The key is none (the core's command error).
+    SignKey(SignerKeyError),
+    /// The address has no ratchet keys (the core's `ASENotDRAddress`).
+    NoRatchetKeys,
+    /// The request does not fit into the padding.
+    TooLarge {
+        /// Bytes that it takes with its framing.
+        needed: usize,
+        /// Bytes that fit.
+        limit: usize,
+    },
+    /// As much is on its way as [`Config::max_in_flight`](super::Config) allows.
+    TooManyInFlight {
+        /// How much may be on its way.
+        limit: usize,
+    },
+}
+
+impl ServiceRequestError {
+    /// The same as a requester learns it. Nothing was sent, so nothing was executed.
+    pub const fn failure(&self) -> CoreFailure {
+        match self {
+            Self::NoRatchetKeys => CoreFailure::NoRatchetKeys,
+            _ => CoreFailure::Refused,
+        }
+    }
+}
+
+impl fmt::Display for ServiceRequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownProfile { profile } => write!(f, "{profile} does not exist"),
+            Self::UnknownAddress { address } => write!(f, "{address} does not exist"),
+            Self::Grammar(error) => write!(f, "the request is not a JSON object: {error}"),
+            Self::SignKey(error) => write!(f, "the key: {error}"),
+            Self::NoRatchetKeys => f.write_str("the address has no ratchet keys"),
+            Self::TooLarge { needed, limit } => {
+                write!(f, "a request of {needed} bytes with its framing, at most {limit} are sent")
+            }
+            Self::TooManyInFlight { limit } => write!(f, "{limit} messages are on their way"),
+        }
+    }
+}
+
+impl core::error::Error for ServiceRequestError {}
+
+/// Why the response to a Service RPC request was not sent.
+///
+/// ```
+/// use agentwire_core::loopback::{Loopback, ServiceResponseError};
+/// use agentwire_core::time::Instant;
+/// let mut net = Loopback::new(1);
+/// let bot = net.add_profile("bot").unwrap();
+/// let error = net.service_response(Instant::ZERO, bot, "bm9uZQ==", "{}").unwrap_err();
+/// assert_eq!(error, ServiceResponseError::NoPendingRequest);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ServiceResponseError {
+    /// There is no such profile: a misuse of the stand-in.
+    UnknownProfile {
+        /// Who was named.
+        profile: ProfileId,
+    },
+    /// The text is not one JSON object (the core's command error).
+    Grammar(json::Error),
+    /// There is no request of this id, or it has its response (the core's `ASENoPendingRequest`).
+    NoPendingRequest,
+    /// The time in which a response is taken has passed (the core's `ASETimeout`).
+    Late {
+        /// How long after the request.
+        after: Duration,
+        /// How long a response is taken.
+        limit: Duration,
+    },
+    /// The response does not fit into the padding. The request stays open.
+    TooLarge {
+        /// Bytes that it takes with its framing.
+        needed: usize,
+        /// Bytes that fit.
+        limit: usize,
+    },
+    /// As much is on its way as [`Config::max_in_flight`](super::Config) allows.
+    TooManyInFlight {
+        /// How much may be on its way.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for ServiceResponseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownProfile { profile } => write!(f, "{profile} does not exist"),
+            Self::Grammar(error) => write!(f, "the response is not a JSON object: {error}"),
+            Self::NoPendingRequest => f.write_str("there is no request to respond to"),
+            Self::Late { after, limit } => {
+                write!(f, "{} s after the request", after.as_secs())?;
+                write!(f, ", a response is taken for {} s", limit.as_secs())
+            }
+            Self::TooLarge { needed, limit } => {
+                write!(f, "a response of {needed} bytes with its framing, at most {limit} are sent")
+            }
+            Self::TooManyInFlight { limit } => write!(f, "{limit} messages are on their way"),
+        }
+    }
+}
+
+impl core::error::Error for ServiceResponseError {}

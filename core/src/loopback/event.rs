@@ -3,7 +3,11 @@
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
+use super::service::{
+    ConnectionId, ReceivedServiceRequest, ReceivedServiceResponse, ServiceHandle,
+};
 use crate::chat::{Chat, GroupMemberId, ItemId, MemberId, Sender, SharedMsgId};
+use crate::rpc::CoreFailure;
 
 /// A message to send: the core's `ComposedMessage` and the options of its `/_send`.
 ///
@@ -408,6 +412,22 @@ pub enum Event {
         item: ItemId,
         /// How far it has come.
         status: ItemStatus,
+    },
+    /// A Service RPC request has arrived: the core's `serviceRequest`.
+    ServiceRequest(ReceivedServiceRequest),
+    /// The response to an own request has arrived: what the core's `/_service_request` returns.
+    ServiceResponse(ReceivedServiceResponse),
+    /// No response has come: what the core's `/_service_request` fails with.
+    ServiceFailed {
+        /// The request.
+        handle: ServiceHandle,
+        /// Why.
+        failure: CoreFailure,
+    },
+    /// A response that was accepted is on its way: the core's `serviceReplySent`.
+    ServiceReplySent {
+        /// Over which connection.
+        connection: ConnectionId,
     },
     /// A group has changed: the core's `joinedGroupMember`, `leftMember`, `deletedMember` and
     /// `deletedMemberUser`.

@@ -9,9 +9,13 @@ mod event;
 mod faults;
 mod mention;
 mod name;
+mod normalise;
 mod profile;
 mod rng;
 mod send;
+mod service;
+#[cfg(test)]
+mod service_tests;
 mod setup;
 #[cfg(test)]
 mod tests;
@@ -23,20 +27,29 @@ use alloc::{
 use core::fmt;
 
 pub use config::Config;
-pub use endpoint::{Endpoint, SentMessage, Step};
-pub use error::{ChangeError, MentionProblem, SendError, SetupError};
+pub use endpoint::{
+    Endpoint, SentMessage, SentService, ServiceOrigin, ServiceStep, ServiceTarget, Step,
+};
+pub use error::{
+    ChangeError, MentionProblem, SendError, ServiceRequestError, ServiceResponseError, SetupError,
+};
 pub use event::{
     ComposedMessage, Deletion, Event, ItemMention, ItemStatus, MemberChange, Quote, QuoteDirection,
     ReceivedItem, Sent,
 };
 pub use faults::{Fault, Faults};
 pub use name::{MAX_DISPLAY_NAME_CHARS, mention_text};
+pub use service::{
+    ASSUMED_REPLY_QUEUE_LEN, ConnectionId, ReceivedServiceRequest, ReceivedServiceResponse,
+    SERVICE_RESPONSE_TIMEOUT, ServiceAddress, ServiceHandle, ServiceRequestOptions, ServiceSent,
+};
 pub use setup::{ContactInfo, MemberInfo};
 
 use crate::chat::SharedMsgId;
 use crate::time::Instant;
 use profile::Profile;
 use rng::Rng;
+use service::Address;
 use setup::Group;
 
 /// A profile of a [`Loopback`]: a core with a database of its own.
@@ -81,9 +94,11 @@ impl fmt::Display for GroupRef {
 ///
 /// - *Setup*: [`add_profile`](Self::add_profile), [`connect`](Self::connect),
 ///   [`create_group`](Self::create_group), [`join`](Self::join), [`leave`](Self::leave),
-///   [`remove_member`](Self::remove_member).
+///   [`remove_member`](Self::remove_member), [`create_address`](Self::create_address),
+///   [`enable_service_requests`](Self::enable_service_requests).
 /// - *Input*: [`send`](Self::send), [`edit`](Self::edit), [`delete`](Self::delete),
-///   [`forget`](Self::forget), [`handle_timeout`](Self::handle_timeout).
+///   [`forget`](Self::forget), [`service_request`](Self::service_request),
+///   [`service_response`](Self::service_response), [`handle_timeout`](Self::handle_timeout).
 /// - *Output*: [`poll_event`](Self::poll_event), [`poll_timeout`](Self::poll_timeout).
 /// - *Faults*: [`set_faults`](Self::set_faults), [`set_faults_between`](Self::set_faults_between),
 ///   [`fault_next`](Self::fault_next), [`fault_next_between`](Self::fault_next_between).
@@ -113,6 +128,9 @@ pub struct Loopback {
     now: Instant,
     profiles: Vec<Profile>,
     groups: Vec<Group>,
+    addresses: Vec<Address>,
+    /// How many Service RPC requests were ever sent.
+    service_requests: u64,
     faults: Faults,
     faults_between: BTreeMap<(ProfileId, ProfileId), Faults>,
     scripted: BTreeMap<ProfileId, VecDeque<Fault>>,
@@ -143,6 +161,8 @@ impl Loopback {
             now: Instant::ZERO,
             profiles: Vec::new(),
             groups: Vec::new(),
+            addresses: Vec::new(),
+            service_requests: 0,
             faults: Faults::new(),
             faults_between: BTreeMap::new(),
             scripted: BTreeMap::new(),
@@ -165,7 +185,8 @@ impl Loopback {
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do: the next delivery to a
-    /// profile whose event queue has room, or the end of an item's time to live.
+    /// profile whose event queue has room, the end of a wait for a response, or the end of an
+    /// item's time to live.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let limit = self.config.event_queue.max(1);
@@ -206,14 +227,15 @@ impl Loopback {
         self.faults_between.insert((from, to), faults);
     }
 
-    /// What happens to the next message, edit or deletion that `sender` sends, at every receiver.
+    /// What happens to the next message, edit or deletion that `sender` sends, at every receiver,
+    /// or to the next Service RPC request or response.
     /// Several calls stand in a queue, one for each message.
     pub fn fault_next(&mut self, sender: ProfileId, fault: Fault) {
         self.scripted.entry(sender).or_default().push_back(fault);
     }
 
-    /// What happens to the next message, edit or deletion from `from` to `to`. Several calls stand
-    /// in a queue, one for each message.
+    /// What happens to the next message, edit, deletion, request or response from `from` to `to`.
+    /// Several calls stand in a queue, one for each message.
     pub fn fault_next_between(&mut self, from: ProfileId, to: ProfileId, fault: Fault) {
         self.scripted_between.entry((from, to)).or_default().push_back(fault);
     }

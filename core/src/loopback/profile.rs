@@ -8,6 +8,7 @@ use alloc::{
 
 use super::delivery::Parcel;
 use super::event::{Event, ReceivedItem};
+use super::service::Service;
 use super::{GroupRef, ProfileId, name};
 use crate::chat::{Chat, ContactId, GroupId, GroupMemberId, ItemId, MemberId, Sender, SharedMsgId};
 use crate::time::Instant;
@@ -25,6 +26,7 @@ pub(super) struct Profile {
     pub(super) inbox: BTreeMap<(Instant, u64), Parcel>,
     /// What has arrived and was not polled yet.
     pub(super) events: VecDeque<Event>,
+    pub(super) service: Service,
     next_contact: i64,
     next_group: i64,
     next_member: i64,
@@ -77,6 +79,7 @@ impl Profile {
             items: Items::new(first, item_limit),
             inbox: BTreeMap::new(),
             events: VecDeque::new(),
+            service: Service::default(),
             next_contact: first,
             next_group: first,
             next_member: first,

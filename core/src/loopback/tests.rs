@@ -931,7 +931,8 @@ fn a_written_command_mentions_its_member() {
 
 #[test]
 fn every_rule_of_the_table_has_its_test() {
-    let (docs, tests) = (include_str!("../../docs/loopback.md"), include_str!("tests.rs"));
+    let docs = include_str!("../../docs/loopback.md");
+    let tests = [include_str!("tests.rs"), include_str!("service_tests.rs")].concat();
     let mut rules = 0;
     for row in docs.lines().filter(|line| line.starts_with("| ") && line.ends_with("` |")) {
         rules += 1;
@@ -941,7 +942,7 @@ fn every_rule_of_the_table_has_its_test() {
             assert!(tests.contains(&function), "{function}");
         }
     }
-    assert!(rules > 20, "{rules}");
+    assert!(rules > 30, "{rules}");
 }
 
 /// A random walk over everything that the machine takes; gives all that came out.
@@ -952,6 +953,10 @@ fn walk(seed: u64, steps: usize) -> String {
     let profiles = ["ann", "bot", "bot"].map(|name| net.add_profile(name).unwrap());
     net.connect(profiles[0], profiles[1]).unwrap();
     let group = net.create_group(profiles[0], "team").unwrap();
+    let addresses = profiles.map(|profile| net.create_address(profile, true).unwrap());
+    net.enable_service_requests(profiles[0], true).unwrap();
+    net.enable_service_requests(profiles[1], true).unwrap();
+    let mut request_id = String::new();
     let span = Duration::from_millis(50);
     let faults = Faults::new().delay(Duration::ZERO, span).reorder(100, span);
     net.set_faults(faults.drop(50).duplicate(50).edit(50));
@@ -984,7 +989,7 @@ fn walk(seed: u64, steps: usize) -> String {
         if rng.chance(100) {
             message = message.ttl(1);
         }
-        let done = match rng.up_to(12) {
+        let done = match rng.up_to(14) {
             0 => format!("{:?}", net.edit(now, profile, chat, item, message)),
             1 => format!("{:?}", net.delete(now, profile, chat, item)),
             2 => format!("{:?}", net.forget(profile, chat, item)),
@@ -996,11 +1001,21 @@ fn walk(seed: u64, steps: usize) -> String {
             }
             7 | 8 => {
                 let event = net.poll_event(profile);
-                if let Some(Event::NewItem(item)) = &event {
-                    known.push(item.item);
+                match &event {
+                    Some(Event::NewItem(item)) => known.push(item.item),
+                    Some(Event::ServiceRequest(request)) => {
+                        request_id.clone_from(&request.request_id);
+                    }
+                    _ => {}
                 }
                 format!("{event:?}")
             }
+            9 => {
+                let options = ServiceRequestOptions::new().timeout(span);
+                let address = addresses[rng.up_to(2) as usize];
+                format!("{:?}", net.service_request(now, profile, address, options, "{}"))
+            }
+            10 => format!("{:?}", net.service_response(now, profile, &request_id, "{}")),
             _ => {
                 let sent = net.send(now, profile, chat, message);
                 known.extend(sent.as_ref().map(|sent| sent.item));

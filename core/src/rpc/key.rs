@@ -4,6 +4,7 @@ use core::fmt;
 
 use base64::Engine;
 use base64::alphabet::URL_SAFE;
+use base64::display::Base64Display;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 /// The bytes of an Ed25519 key.
@@ -49,9 +50,33 @@ impl SignerKey {
         key.and_then(|key| key.try_into().ok()).map(Self).ok_or(SignerKeyError::NotAnEd25519Key)
     }
 
+    /// The key with these bytes.
+    #[cfg(feature = "sign")]
+    pub(super) const fn from_bytes(bytes: [u8; KEY_LEN]) -> Self {
+        Self(bytes)
+    }
+
     /// The key's 32 bytes.
     pub const fn as_bytes(&self) -> &[u8; KEY_LEN] {
         &self.0
+    }
+}
+
+/// The key as the core writes keys: padded base64url, 60 characters.
+///
+/// ```
+/// use agentwire_core::rpc::SignerKey;
+/// let text = "MCowBQYDK2VwAyEAwD9ONWX9Uyd_GYW1dOqBHxooGRhLBdAXaH-xvt2bl-Q=";
+/// let plain = SignerKey::parse(text.trim_end_matches('=')).unwrap();
+/// assert_eq!(plain.to_string(), text);
+/// ```
+impl fmt::Display for SignerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut der = [0; SPKI_PREFIX.len() + KEY_LEN];
+        for (byte, from) in der.iter_mut().zip(SPKI_PREFIX.iter().chain(&self.0)) {
+            *byte = *from;
+        }
+        Base64Display::new(&der, &BASE64URL).fmt(f)
     }
 }
 

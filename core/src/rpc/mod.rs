@@ -10,6 +10,10 @@ pub mod requester;
 pub mod responder;
 #[cfg(test)]
 mod sample;
+#[cfg(feature = "alloc")]
+pub mod session;
+#[cfg(feature = "sign")]
+pub mod sign;
 mod size;
 
 pub use envelope::{

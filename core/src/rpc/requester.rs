@@ -28,7 +28,7 @@
 //! | another code with `retryAfter` | no | later |
 //! | another code | no | not at all: it is final |
 //! | a timeout, of the core or of this machine | unknown | only if repeating does no harm |
-//! | an address without ratchet keys, a rejection, a signature that is not good, not the active user | no | not as it is |
+//! | an address without ratchet keys, a rejection, a signature that is not good, not the active user, not sent | no | not as it is |
 //! | a response that is none of the protocol's | unknown | only if repeating does no harm |
 
 use core::fmt;
@@ -219,6 +219,25 @@ pub enum ServiceCallError<'a> {
     },
 }
 
+impl ServiceCallError<'_> {
+    /// The same error without what it borrows.
+    #[must_use]
+    pub const fn detached(self) -> ServiceCallError<'static> {
+        match self {
+            Self::Refused(failure) => ServiceCallError::Refused(failure.detached()),
+            Self::KeyWithoutSignature => ServiceCallError::KeyWithoutSignature,
+            Self::Key(error) => ServiceCallError::Key(error),
+            Self::NeedsConversation => ServiceCallError::NeedsConversation,
+            Self::Version(error) => ServiceCallError::Version(error),
+            Self::VersionNotUsed => ServiceCallError::VersionNotUsed,
+            Self::Json(error) => ServiceCallError::Json(error),
+            Self::TooLarge { needed, limit } => ServiceCallError::TooLarge { needed, limit },
+            Self::Buffer(error) => ServiceCallError::Buffer(error),
+            Self::Full { capacity } => ServiceCallError::Full { capacity },
+        }
+    }
+}
+
 impl fmt::Display for ServiceCallError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -266,6 +285,9 @@ pub enum CoreFailure {
     NoPendingRequest,
     /// The user is not the active one (`differentActiveUser`).
     NotActiveUser,
+    /// The requester's own core does not send it: it breaks the command's grammar, or does not fit
+    /// with the reply queue that this core has made.
+    Refused,
     /// Anything else.
     Other,
 }
@@ -275,10 +297,27 @@ impl CoreFailure {
     pub const fn executed(self) -> Executed {
         match self {
             Self::Timeout | Self::Other | Self::NoPendingRequest => Executed::Unknown,
-            Self::NoRatchetKeys | Self::Rejected | Self::BadSignature | Self::NotActiveUser => {
-                Executed::No
-            }
+            Self::NoRatchetKeys
+            | Self::Rejected
+            | Self::BadSignature
+            | Self::NotActiveUser
+            | Self::Refused => Executed::No,
         }
+    }
+}
+
+impl fmt::Display for CoreFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Timeout => "no response came in time",
+            Self::NoRatchetKeys => "the address has no ratchet keys",
+            Self::Rejected => "the responder's agent rejects the request",
+            Self::BadSignature => "the signature is not good",
+            Self::NoPendingRequest => "there is no request to respond to",
+            Self::NotActiveUser => "the user is not the active one",
+            Self::Refused => "the request was not sent",
+            Self::Other => "another error",
+        })
     }
 }
 

@@ -401,7 +401,7 @@ pub struct ServiceResponder<B, S: Storage> {
 /// use agentwire_core::rpc::RequestId;
 /// assert_eq!(RequestId::new("cmVx").unwrap().as_str(), "cmVx");
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(heapless::String<MAX_REQUEST_ID_LEN>);
 
 /// The longest id of a request that is kept, in bytes. The core's are base64url of a few dozen
@@ -732,7 +732,7 @@ impl<B: Binding, S: Storage> fmt::Debug for ServiceResponder<B, S> {
 }
 
 /// The bytes of the envelope around a response: `{"response":}`.
-const ENVELOPE: usize = 13;
+pub(super) const ENVELOPE: usize = 13;
 
 /// What `too_large` says for the requester's logs.
 const TOO_LARGE: &str = "the response is too large";

@@ -9,6 +9,7 @@
 #![no_std]
 
 mod command;
+mod declarations;
 mod exchange;
 mod json;
 mod length;
@@ -19,8 +20,15 @@ mod size;
 type Check = (&'static str, fn() -> bool);
 
 /// Every module's checks, in the order in which they run.
-const GROUPS: &[&[Check]] =
-    &[json::CHECKS, length::CHECKS, size::CHECKS, command::CHECKS, exchange::CHECKS, rpc::CHECKS];
+const GROUPS: &[&[Check]] = &[
+    json::CHECKS,
+    length::CHECKS,
+    size::CHECKS,
+    command::CHECKS,
+    declarations::CHECKS,
+    exchange::CHECKS,
+    rpc::CHECKS,
+];
 
 /// Runs every check. `Ok` holds how many there are, `Err` the number of the first that did not
 /// hold, counted from 1; [`name`] tells its name.

@@ -9,7 +9,7 @@ use agentwire_core::chat::size::{MAX_ENCODED_MSG_LEN, Mention};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::{Document, Format, Report};
+use super::{Document, Format, Report, optional, required};
 
 pub(super) const FORMAT: Format = Format {
     name: "encoded chat messages",
@@ -46,30 +46,12 @@ fn run(document: &Document) -> Report {
     if limit != Some(MAX_ENCODED_MSG_LEN as u64) {
         report.add("limit", &[format!("is {}, not {MAX_ENCODED_MSG_LEN}", file["limit"])]);
     }
-    let Some(cases) = file["cases"].as_array() else {
-        report.add("cases", &["not an array".into()]);
-        return report;
-    };
-    for (index, case) in cases.iter().enumerate() {
-        let name = match case["description"].as_str() {
-            Some(description) => format!("case {index}, {description}"),
-            None => format!("case {index}"),
-        };
-        let wrong = case
-            .as_object()
-            .ok_or_else(|| "not an object".into())
-            .and_then(check)
-            .unwrap_or_else(|malformed| vec![malformed]);
-        report.add(&name, &wrong);
-    }
+    report.extend(super::run_cases(document, MEMBERS, check));
     report
 }
 
 /// What is wrong with the result of a case, or why the case itself cannot be read.
 fn check(case: &Map<String, Value>) -> Result<Vec<String>, String> {
-    if let Some(unknown) = case.keys().find(|key| !MEMBERS.contains(&key.as_str())) {
-        return Err(format!("unknown member {unknown}"));
-    }
     let text = repeated(case, "text")?;
     let quote = optional(case, "quote", Value::as_object)?;
     let quoted = quote.map(|quote| repeated(quote, "text")).transpose()?;
@@ -134,27 +116,6 @@ fn check(case: &Map<String, Value>) -> Result<Vec<String>, String> {
         wrong.push(format!("{}, wrongly", if accepted { "refused" } else { "accepted" }));
     }
     Ok(wrong)
-}
-
-/// A member that must be there and of this type.
-fn required<'v, T>(
-    object: &'v Map<String, Value>,
-    name: &str,
-    read: fn(&'v Value) -> Option<T>,
-) -> Result<T, String> {
-    optional(object, name, read)?.ok_or_else(|| format!("{name}: missing"))
-}
-
-/// A member that is of this type if it is there.
-fn optional<'v, T>(
-    object: &'v Map<String, Value>,
-    name: &str,
-    read: fn(&'v Value) -> Option<T>,
-) -> Result<Option<T>, String> {
-    match object.get(name) {
-        None => Ok(None),
-        Some(value) => read(value).map(Some).ok_or_else(|| format!("{name}: of the wrong type")),
-    }
 }
 
 /// A text: a string, or `{"repeat": [[string, count], …]}`.

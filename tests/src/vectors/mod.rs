@@ -6,12 +6,13 @@
 
 use core::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 mod chat_messages;
+mod service_signatures;
 
 /// The formats that can be run.
-pub const FORMATS: &[Format] = &[chat_messages::FORMAT];
+pub const FORMATS: &[Format] = &[chat_messages::FORMAT, service_signatures::FORMAT];
 
 /// A format of vector files.
 #[derive(Clone, Copy)]
@@ -120,6 +121,67 @@ impl Report {
             self.failures.push(format!("{case}: {}", wrong.join("; ")));
         }
     }
+
+    /// Counts all that another report counts.
+    fn extend(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failures.extend(other.failures);
+    }
+}
+
+/// What is wrong with the result of a case, or why the case itself cannot be read.
+type Check = fn(&Map<String, Value>) -> Result<Vec<String>, String>;
+
+/// Runs the `cases` of a file, which have these `members` at most.
+fn run_cases(document: &Document, members: &[&str], check: Check) -> Report {
+    let mut report = Report::default();
+    let Document::Json(file) = document else { return report };
+    let Some(cases) = file["cases"].as_array() else {
+        report.add("cases", &["not an array".into()]);
+        return report;
+    };
+    let run = |case: &Value| {
+        let case = case.as_object().ok_or("not an object")?;
+        match case.keys().find(|key| !members.contains(&key.as_str())) {
+            Some(unknown) => Err(format!("unknown member {unknown}")),
+            None => check(case),
+        }
+    };
+    for (index, case) in cases.iter().enumerate() {
+        let name = match case["description"].as_str() {
+            Some(description) => format!("case {index}, {description}"),
+            None => format!("case {index}"),
+        };
+        report.add(&name, &run(case).unwrap_or_else(|malformed| vec![malformed]));
+    }
+    report
+}
+
+/// A member that must be there and of this type.
+fn required<'v, T>(
+    object: &'v Map<String, Value>,
+    name: &str,
+    read: fn(&'v Value) -> Option<T>,
+) -> Result<T, String> {
+    optional(object, name, read)?.ok_or_else(|| format!("{name}: missing"))
+}
+
+/// A member that is of this type if it is there.
+fn optional<'v, T>(
+    object: &'v Map<String, Value>,
+    name: &str,
+    read: fn(&'v Value) -> Option<T>,
+) -> Result<Option<T>, String> {
+    match object.get(name) {
+        None => Ok(None),
+        Some(value) => read(value).map(Some).ok_or_else(|| format!("{name}: of the wrong type")),
+    }
+}
+
+/// Bytes from pairs of hexadecimal digits.
+fn hex(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
 /// Runs all cases of a file's text.

@@ -284,3 +284,142 @@ fn the_timeout_is_the_earliest_of_the_sessions_and_the_networks() {
     // Now the call's own idle limit is the next.
     assert_eq!(idle(&mut ann, &mut net, later), Some(Instant::from_millis(150_000)));
 }
+
+mod service {
+    use super::*;
+    use crate::rpc::session::ServiceReplyKind;
+    use crate::rpc::{CoreFailure, Executed, Retry, ServiceCall, SignerKey};
+
+    const KEY: &str = "MCowBQYDK2VwAyEAwD9ONWX9Uyd_GYW1dOqBHxooGRhLBdAXaH-xvt2bl-Q=";
+    const ASK: &str = r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","a2a-service-parameters":{"A2A-Version":"1.0"},"params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}}"#;
+
+    struct Two {
+        net: Loopback,
+        ann: Endpoint<Standard>,
+        bot: Endpoint<Standard>,
+        address: ServiceAddress,
+    }
+
+    fn two() -> Two {
+        let mut net = Loopback::new(1);
+        let ann = endpoint(&mut net, "ann", SessionConfig::default());
+        let mut bot = endpoint(&mut net, "bot", SessionConfig::default());
+        bot.service_mut().declare(Declared::new(Standard::A2A, ["1.0"]));
+        let address = net.create_address(bot.profile, true).unwrap();
+        net.enable_service_requests(bot.profile, true).unwrap();
+        Two { net, ann, bot, address }
+    }
+
+    impl Two {
+        fn request(&mut self, target: impl Into<ServiceTarget>, call: &ServiceCall<'_, Standard>) {
+            self.ann.service_mut().request(NOW, target.into(), call).unwrap();
+        }
+
+        fn ann(&mut self) -> ServiceStep<Standard> {
+            match self.ann.poll(&mut self.net, NOW) {
+                Step::Service(step) => step,
+                other => panic!("{other:?}"),
+            }
+        }
+
+        fn bot(&mut self, now: Instant) -> ServiceStep<Standard> {
+            match self.bot.poll(&mut self.net, now) {
+                Step::Service(step) => step,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_signed_request_and_its_response() {
+        let mut two = two();
+        let target = ServiceTarget::new(two.address).signed_by(KEY);
+        two.request(target, &ServiceCall::new(Standard::A2A, ASK).signed(KEY));
+        let ServiceStep::Sent(sent) = two.ann() else { panic!() };
+        assert!(matches!(sent.origin, ServiceOrigin::Request { is_signed: true, .. }));
+        assert_eq!(sent.to, Some(two.bot.profile));
+        assert_eq!((sent.json_len, sent.framed_len), (sent.text.len(), sent.text.len() + 303));
+        let ServiceStep::Event(ServiceEvent::Request(request)) = two.bot(NOW) else { panic!() };
+        assert_eq!(request.signer, SignerKey::parse(KEY).ok());
+        let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"message":{"messageId":"n"}}}"#;
+        two.bot.service_mut().respond(NOW, &request.request_id, answer).unwrap();
+        let ServiceStep::Sent(sent) = two.bot(NOW) else { panic!() };
+        assert_eq!(sent.origin, ServiceOrigin::Response(None));
+        assert_eq!(sent.to, Some(two.ann.profile));
+        let ServiceStep::Event(ServiceEvent::Reply(reply)) = two.ann() else { panic!() };
+        let ServiceReplyKind::Answer { text, .. } = reply.kind else { panic!() };
+        assert_eq!(text, r#"{"id":1,"jsonrpc":"2.0","result":{"message":{"messageId":"n"}}}"#);
+        assert_eq!(idle(&mut two.ann, &mut two.net, NOW), None);
+        assert_eq!(two.ann.calls.len(), 0);
+    }
+
+    #[test]
+    fn a_request_that_the_core_refuses_ends_at_once() {
+        let mut two = two();
+        let plain = two.net.create_address(two.ann.profile, false).unwrap();
+        two.request(plain, &ServiceCall::new(Standard::A2A, ASK));
+        let ServiceStep::RequestNotSent(call, error) = two.ann() else { panic!() };
+        assert_eq!(error, ServiceRequestError::NoRatchetKeys);
+        let ServiceStep::Event(ServiceEvent::Reply(reply)) = two.ann() else { panic!() };
+        assert_eq!(reply.call, call);
+        assert_eq!(reply.kind, ServiceReplyKind::Core(CoreFailure::NoRatchetKeys));
+        assert_eq!((reply.executed, reply.retry), (Executed::No, Retry::Never));
+    }
+
+    #[test]
+    fn a_request_without_a_response_ends_with_the_cores_timeout() {
+        let mut two = two();
+        two.net.enable_service_requests(two.bot.profile, false).unwrap();
+        two.request(two.address, &ServiceCall::new(Standard::A2A, ASK));
+        assert!(matches!(two.ann(), ServiceStep::Sent(_)));
+        let due = idle(&mut two.ann, &mut two.net, NOW).unwrap();
+        assert_eq!(due, Instant::from_millis(30_000));
+        let Step::Service(ServiceStep::Event(ServiceEvent::Reply(reply))) =
+            two.ann.poll(&mut two.net, due)
+        else {
+            panic!()
+        };
+        assert_eq!(reply.kind, ServiceReplyKind::Core(CoreFailure::Timeout));
+        assert_eq!(reply.executed, Executed::Unknown);
+        assert_eq!(two.ann.calls.len(), 0);
+    }
+
+    #[test]
+    fn a_response_that_the_core_takes_no_more_is_told() {
+        let mut two = two();
+        let call = ServiceCall::new(Standard::A2A, ASK).timeout(Duration::from_secs(600));
+        two.request(two.address, &call);
+        assert!(matches!(two.ann(), ServiceStep::Sent(_)));
+        let ServiceStep::Event(ServiceEvent::Request(request)) = two.bot(NOW) else { panic!() };
+        // Nobody has turned the endpoint for too long.
+        let late = Instant::from_millis(180_001);
+        let ServiceStep::ResponseNotSent(id, error) = two.bot(late) else { panic!() };
+        assert_eq!(id, request.request_id);
+        assert!(matches!(error, ServiceResponseError::Late { .. }));
+        let expired = two.bot(late);
+        assert!(matches!(expired, ServiceStep::Event(ServiceEvent::Expired(gone)) if gone == id));
+    }
+
+    #[test]
+    fn chat_and_service_rpc_go_side_by_side() {
+        let mut two = two();
+        let (to_bot, _) = two.net.connect(two.ann.profile, two.bot.profile).unwrap();
+        call(&mut two.ann, To::Contact(to_bot));
+        two.request(two.address, &ServiceCall::new(Standard::A2A, ASK));
+        let (mut chats, mut requests) = (0, 0);
+        for _ in 0..2 {
+            match two.ann.poll(&mut two.net, NOW) {
+                Step::Sent(_) | Step::Service(ServiceStep::Sent(_)) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        for _ in 0..2 {
+            match two.bot.poll(&mut two.net, NOW) {
+                Step::Event(session::Event::Request(_)) => chats += 1,
+                Step::Service(ServiceStep::Event(ServiceEvent::Request(_))) => requests += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!((chats, requests), (1, 1));
+    }
+}

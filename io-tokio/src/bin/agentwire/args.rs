@@ -80,7 +80,7 @@ pub(crate) enum Action {
     Inspect(InspectArgs),
 }
 
-/// Explain a chat message or a `/_call` command, read from standard input.
+/// Explain a chat message, a command, an envelope, an llms.txt or a link, read from standard input.
 ///
 /// A line feed at its end does not count. Exit code 6 if it would be refused.
 #[derive(Debug, Arguments)]
@@ -93,10 +93,13 @@ pub(crate) struct InspectArgs {
 pub(crate) enum Subject {
     Message(MessageArgs),
     Command(CommandArgs),
+    Envelope(EnvelopeArgs),
     /// The addresses of an llms.txt, and what does not fit.
     Llms,
     /// What a SimpleX link or name leads to, and its normal form.
     Link,
+    Profile(ProfileArgs),
+    Signature(SignatureArgs),
 }
 
 /// The encoded size of a chat message with this text, and what takes it.
@@ -135,6 +138,75 @@ pub(crate) struct CommandArgs {
     /// The command is sent to a group, as one with a mention always is.
     #[arg(long)]
     pub(crate) group: bool,
+}
+
+/// What preferences, a group record or the data of an address declare.
+#[derive(Debug, Arguments)]
+pub(crate) struct ProfileArgs {
+    /// What the JSON is.
+    #[arg(long = "as", value_name = "WHAT", default_value = "profile")]
+    pub(crate) what: ProfileName,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileName {
+    /// The preferences of a profile.
+    Profile,
+    /// The preferences of a group.
+    Group,
+    /// The preferences of a business chat.
+    Business,
+    /// The public group record of a channel.
+    Channel,
+    /// The public group record of a public group.
+    PublicGroup,
+    /// The data of a contact address link.
+    Address,
+}
+
+/// Whose a Service RPC request is: its requestKey and its signature.
+#[derive(Debug, Arguments)]
+pub(crate) struct SignatureArgs {
+    /// The verified key that came with the request; without it the request is unsigned.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) signer_key: Option<String>,
+
+    /// The associated data of the ratchet session, in hexadecimal: check the signature too.
+    #[arg(long, value_name = "HEX", value_parser = hex, requires_all = ["signer_key", "signature"])]
+    pub(crate) ad: Option<Bytes>,
+
+    /// The signature, in hexadecimal.
+    #[arg(long, value_name = "HEX", value_parser = hex, requires = "ad")]
+    pub(crate) signature: Option<Bytes>,
+}
+
+/// Bytes that were written in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+fn hex(digits: &str) -> Result<Bytes, &'static str> {
+    if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) || !digits.len().is_multiple_of(2) {
+        return Err("not pairs of hexadecimal digits");
+    }
+    let byte = |at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    Ok(Bytes((0..digits.len()).step_by(2).filter_map(byte).collect()))
+}
+
+/// A request or a response of Service RPC: its members, its size as the core writes it, and whether
+/// it fits.
+#[derive(Debug, Arguments)]
+pub(crate) struct EnvelopeArgs {
+    /// What it is; by default what its members say.
+    #[arg(long = "as", value_name = "KIND")]
+    pub(crate) kind: Option<EnvelopeKind>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EnvelopeKind {
+    /// What a requester sends.
+    Request,
+    /// What a responder sends.
+    Response,
 }
 
 /// Show agents at work: an embedded loopback, two bots, and an agent that calls them.

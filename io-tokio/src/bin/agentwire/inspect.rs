@@ -1,14 +1,18 @@
-//! `agentwire inspect`: explains what a chat message costs, and what a command, an `llms.txt` or a
-//! link says.
+//! `agentwire inspect`: explains what a chat message costs, and what a command, an envelope, an
+//! `llms.txt` or a link says.
 
+mod envelope;
 mod link;
 mod llms;
+mod profile;
+mod signature;
 
+use core::fmt::Display;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
-use agentwire_core::binding::{Binding, Place, Standard};
+use agentwire_core::binding::{self, Binding, Place, ProtocolName, Standard};
 use agentwire_core::chat::command::{CommandError, CommandErrorKind, Head, Parsed};
 use agentwire_core::chat::size::{
     ID_LEN, MAX_ENCODED_MSG_LEN, Margin, Mention, MessageShape, Quote, QuoteKind, ReplyBudget,
@@ -34,8 +38,11 @@ pub(crate) fn run(args: &InspectArgs, output: &mut Output) -> Result<(), Failure
     match &args.subject {
         Subject::Message(args) => message(args, &input, output),
         Subject::Command(args) => command(args, &input, output),
+        Subject::Envelope(args) => envelope::run(args, &input, output),
         Subject::Llms => llms::run(&input, output),
         Subject::Link => link::run(&input, output),
+        Subject::Profile(args) => profile::run(args, &input, output),
+        Subject::Signature(args) => signature::run(args, &input, output),
     }
 }
 
@@ -126,24 +133,47 @@ fn verdict(good: bool) -> Result<(), Failure> {
     if good { Ok(()) } else { Err(Failure::new(ExitCode::Refused, "")) }
 }
 
+/// What is wrong with a text, and where.
+fn malformed(
+    why: &dyn Display,
+    offset: usize,
+    text: &str,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    if output.is_json() {
+        let error = why.to_string();
+        output.json(&json!({"kind": "malformed", "offset": offset, "error": error}))?;
+    } else {
+        output.line(format_args!("malformed: {why} (byte {offset})"))?;
+        point(text, offset, output)?;
+    }
+    verdict(false)
+}
+
 /// What a bot makes of a request: the request, or the error that is the answer.
 enum Call<'a> {
     Accepted(Request<'a>),
     /// A protocol that is not known here.
     Foreign,
+    /// Service RPC does not carry it.
+    NeedsConversation,
     Refused {
         sentence: &'static str,
         answer: String,
     },
 }
 
-fn call<'a>(head: &Head<'a>, place: Place) -> Call<'a> {
-    let Some(binding) = Standard::named(head.protocol) else { return Call::Foreign };
-    let refusal = match binding.accept(head.request, &[], place) {
-        Ok(_) => match Request::parse(head.request) {
+fn call<'a>(protocol: ProtocolName<'_>, text: &'a str, place: Place, one_shot: bool) -> Call<'a> {
+    let Some(binding) = Standard::named(protocol) else { return Call::Foreign };
+    let refusal = match binding.accept(text, &[], place) {
+        Ok(_) if one_shot && !binding.is_one_shot(text) => return Call::NeedsConversation,
+        Ok(_) => match Request::parse(text) {
             Ok(request) => return Call::Accepted(request),
             Err(rejected) => rejected.into(),
         },
+        Err(refusal) if one_shot && refusal.failure == binding::Failure::PushNotSupported => {
+            return Call::NeedsConversation;
+        }
         Err(refusal) => refusal,
     };
     let write = |buffer: &mut [u8]| {
@@ -168,23 +198,14 @@ fn command(args: &CommandArgs, text: &str, output: &mut Output) -> Result<(), Fa
             return Ok(());
         }
         Err(error) => {
-            if output.is_json() {
-                output.json(&json!({
-                    "kind": "malformed",
-                    "offset": error.offset,
-                    "error": error.kind.to_string(),
-                }))?;
-            } else {
-                output.line(format_args!("malformed: {error}"))?;
-                point(text, error.offset, output)?;
-            }
-            return verdict(false);
+            return malformed(&error.kind, error.offset, text, output);
         }
     };
     let broken = head.command().err();
     // Only groups have members to mention.
     let in_group = args.group || head.member.is_some();
-    let call = call(&head, if in_group { Place::Group } else { Place::Direct });
+    let place = if in_group { Place::Group } else { Place::Direct };
+    let call = call(head.protocol, head.request, place, false);
     if output.is_json() {
         output.json(&command_json(&head, &call, broken, text))?;
     } else {
@@ -205,14 +226,13 @@ fn room(text: &str) -> [usize; 2] {
     [QuoteKind::Direct, QuoteKind::GROUP].map(|kind| ReplyBudget::new(text, kind).remaining())
 }
 
-fn command_json(
-    head: &Head<'_>,
-    call: &Call<'_>,
-    broken: Option<CommandError>,
-    text: &str,
-) -> Value {
-    let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-    let call = match call {
+/// A value for output; one that is too deep or has numbers too large for it is left out.
+fn parse(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+fn call_json(call: &Call<'_>) -> Value {
+    match call {
         Call::Accepted(request) => json!({
             "accepted": true,
             // Its JSON text: a parser might round it.
@@ -220,12 +240,21 @@ fn command_json(
             "method": parse(request.method.get()),
         }),
         Call::Foreign => Value::Null,
+        Call::NeedsConversation => json!({"accepted": false, "error": "conversation_required"}),
         Call::Refused { sentence, answer } => json!({
             "accepted": false,
             "error": sentence,
             "answer": parse(answer),
         }),
-    };
+    }
+}
+
+fn command_json(
+    head: &Head<'_>,
+    call: &Call<'_>,
+    broken: Option<CommandError>,
+    text: &str,
+) -> Value {
     let [direct, group] = room(text);
     json!({
         "kind": "command",
@@ -235,7 +264,7 @@ fn command_json(
         "malformed": broken.map(|error| {
             json!({"offset": error.offset, "error": error.kind.to_string()})
         }),
-        "call": call,
+        "call": call_json(call),
         "bytes": size(head, text),
         "limit": MAX_ENCODED_MSG_LEN,
         "replyRoom": {"direct": direct, "group": group},
@@ -264,6 +293,8 @@ fn command_text(
             row("id", &id)?;
         }
         Call::Foreign => row("", "a protocol of its own; only its JSON is looked at")?,
+        // Commands are in a conversation.
+        Call::NeedsConversation => {}
         Call::Refused { sentence, answer } => {
             row("refused", sentence)?;
             row("answer", &escape(answer))?;

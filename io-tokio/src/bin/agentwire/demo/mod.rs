@@ -8,12 +8,15 @@ use std::sync::{Arc, Weak};
 
 use agentwire_core::a2a;
 use agentwire_core::binding::{End, Standard};
-use agentwire_core::chat::session::{Declared, Reply, ReplyKind};
+use agentwire_core::chat::session::{Declared, Reply, ReplyKind, Session, SessionConfig};
 use agentwire_core::chat::{Chat, ContactId};
-use agentwire_core::loopback::{self, ProfileId};
+use agentwire_core::loopback::{self, ProfileId, ServiceAddress, ServiceTarget};
 use agentwire_core::mcp::{META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, REVISION};
+use agentwire_core::rpc::session::{ServiceReplyKind, ServiceSession, ServiceSessionConfig};
 use agentwire_tokio::bot::Bot;
-use agentwire_tokio::client::{CallOptions, Client, ClientError, Target};
+use agentwire_tokio::client::{
+    CallOptions, Client, ClientError, RequestError, RequestOptions, Target,
+};
 use agentwire_tokio::network::Network;
 use agentwire_tokio::stdio::{BackendError, Options, ServerCommand, StdioServer};
 use serde_json::{Value, json};
@@ -59,6 +62,10 @@ pub(crate) async fn run(
     shown
 }
 
+/// The agent's public key. The loopback does not sign: it reports the key as a core does that has
+/// verified a signature.
+const KEY: &str = "MCowBQYDK2VwAyEAwD9ONWX9Uyd_GYW1dOqBHxooGRhLBdAXaH-xvt2bl-Q=";
+
 /// The agent who calls, and the two bots.
 const PROFILES: [&str; 3] = ["agent", "acme", "bolt"];
 
@@ -75,6 +82,8 @@ struct Demo {
     to_acme: (ContactId, ContactId),
     to_bolt: (ContactId, ContactId),
     group: loopback::GroupRef,
+    /// Where bolt takes requests over Service RPC.
+    bolt_address: ServiceAddress,
 }
 
 /// The profiles are made here, with names that are allowed.
@@ -105,22 +114,26 @@ impl Demo {
                 Declared::new(Standard::A2A, [a2a::VERSION]),
             ]
         };
+        let bolt_address = network.open_address(&bolt).map_err(set_up)?;
         let shop = |name, stock, server| Shop { name, stock, server };
+        let chat = Session::new(SessionConfig::default(), declared());
+        let service = ServiceSession::new(ServiceSessionConfig::default(), declared());
         Ok(Self {
             client: Client::start(agent),
             acme: Bot::start(acme, declared(), shop("acme", 12, server.clone())),
-            bolt: Bot::start(bolt, declared(), shop("bolt", 3, None)),
+            bolt: Bot::with_service(bolt, chat, service, shop("bolt", 3, None)),
             server,
             network,
             ids,
             to_acme,
             to_bolt,
             group,
+            bolt_address,
         })
     }
 
     async fn play(self, output: &mut Output) -> Result<(), Failure> {
-        let mut transcript = Transcript::new(output, self.network.observe());
+        let mut transcript = Transcript::new(output, &self.network);
         self.name_chats(&mut transcript);
         let acme = Target::Contact(self.to_acme.0);
 
@@ -209,6 +222,39 @@ impl Demo {
             return Err(Failure::new(ExitCode::ToolError, "the catalogue was not replaced"));
         }
 
+        self.scene(
+            &mut transcript,
+            "One request without a conversation",
+            "Service RPC: the request is sent to bolt's address and the response comes back, each \
+             over a connection that nothing else uses. The bytes are those of the JSON as the \
+             core writes it; its framing and padding come on top.",
+        )?;
+        let target = ServiceTarget::new(self.bolt_address);
+        let request = mcp_request(
+            "tools/call",
+            json!({"name": "availability", "arguments": {"item": "anvil"}}),
+        );
+        let options = RequestOptions::default();
+        self.request(&mut transcript, Standard::MCP, target.clone(), &request, options).await?;
+
+        self.scene(
+            &mut transcript,
+            "A signed request",
+            "The signature shows the bot a key that stays the same, here that of an account. \
+             requestKey names it, and the bot refuses a request that another key has signed.",
+        )?;
+        let message = json!({
+            "message": {
+                "messageId": "m-3",
+                "role": "ROLE_USER",
+                "parts": [{"text": "Order two anvils, delivered by Friday"}],
+            },
+        });
+        let request = a2a_request("SendMessage", &message);
+        let options = RequestOptions::default().request_key(KEY);
+        let target = target.signed_by(KEY);
+        self.request(&mut transcript, Standard::A2A, target, &request, options).await?;
+
         transcript.end()?;
         self.acme.shutdown().await;
         self.bolt.shutdown().await;
@@ -276,12 +322,9 @@ impl Demo {
         transcript: &mut Transcript<'_>,
         target: Target,
         method: &str,
-        mut params: Value,
+        params: Value,
     ) -> Result<Reply, Failure> {
-        params["_meta"][META_PROTOCOL_VERSION] = REVISION.into();
-        params["_meta"][META_CLIENT_CAPABILITIES] = json!({});
-        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        self.call(transcript, Standard::MCP, target, &request).await
+        self.call(transcript, Standard::MCP, target, &mcp_request(method, params)).await
     }
 
     async fn a2a(
@@ -291,14 +334,31 @@ impl Demo {
         method: &str,
         params: Value,
     ) -> Result<Reply, Failure> {
-        let request = json!({
-            "jsonrpc": "2.0",
-            "id": 2,
-            "method": method,
-            a2a::SERVICE_PARAMETERS: {a2a::VERSION_PARAMETER: a2a::VERSION},
-            "params": params,
-        });
-        self.call(transcript, Standard::A2A, target, &request).await
+        self.call(transcript, Standard::A2A, target, &a2a_request(method, &params)).await
+    }
+
+    /// Makes a request over Service RPC and shows what is sent; it has to be answered.
+    async fn request(
+        &self,
+        transcript: &mut Transcript<'_>,
+        binding: Standard,
+        target: ServiceTarget,
+        request: &Value,
+        options: RequestOptions,
+    ) -> Result<(), Failure> {
+        let asked = self.client.request(binding, target, request.to_string(), options).await;
+        let reply = asked.map_err(|error| {
+            let code = match error {
+                RequestError::Closed => ExitCode::ToolError,
+                _ => ExitCode::Refused,
+            };
+            Failure::new(code, error.to_string())
+        })?;
+        transcript.show()?;
+        match reply.kind {
+            ServiceReplyKind::Answer { .. } => Ok(()),
+            other => Err(Failure::new(ExitCode::ToolError, other.to_string())),
+        }
     }
 
     /// Makes a call and shows what is sent until it has ended; gives the last reply.
@@ -340,6 +400,22 @@ impl Demo {
         }
         last.ok_or_else(|| Failure::new(ExitCode::ToolError, "no reply came"))
     }
+}
+
+fn mcp_request(method: &str, mut params: Value) -> Value {
+    params["_meta"][META_PROTOCOL_VERSION] = REVISION.into();
+    params["_meta"][META_CLIENT_CAPABILITIES] = json!({});
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+}
+
+fn a2a_request(method: &str, params: &Value) -> Value {
+    json!({
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": method,
+        a2a::SERVICE_PARAMETERS: {a2a::VERSION_PARAMETER: a2a::VERSION},
+        "params": params,
+    })
 }
 
 /// Whether a tool may be called with made-up arguments: it says that it only reads, or nothing at

@@ -7,7 +7,7 @@ use agentwire_core::binding::{Failure, Standard};
 use agentwire_core::json::Writer;
 use agentwire_core::jsonrpc::{self, ErrorId};
 use agentwire_core::mcp::REVISION;
-use agentwire_tokio::bot::{Handler, Replier, ReplyError, Request};
+use agentwire_tokio::bot::{Handler, Replier, ReplyError, Request, Via};
 use agentwire_tokio::stdio::{Reply, StdioServer};
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ impl Shop {
                     "stocktake" => {
                         let token = &params["_meta"]["progressToken"];
                         for (done, shelf) in ["anvils", "hammers", "nails"].iter().enumerate() {
-                            if !token.is_null() {
+                            if !token.is_null() && replier.can_notify() {
                                 let progress = json!({
                                     "jsonrpc": "2.0",
                                     "method": "notifications/progress",
@@ -160,6 +160,25 @@ async fn order(request: &Request, mut replier: Replier) -> Result<(), ReplyError
             }
             respond(replier, request, &json!({"statusUpdate": status("TASK_STATE_COMPLETED")}))
                 .await
+        }
+        "SendMessage" => {
+            let status = json!({"state": "TASK_STATE_COMPLETED"});
+            let text = match request.via {
+                Via::Service { signer: Some(_) } => {
+                    "Order 1042, on the account of your key: two anvils, delivery on Friday."
+                }
+                _ => "Order 1042, to be paid on delivery: two anvils, delivery on Friday.",
+            };
+            let artifact = json!({"artifactId": "a-9", "parts": [{"text": text}]});
+            let result = json!({
+                "task": {
+                    "id": "t-9",
+                    "contextId": context,
+                    "status": status,
+                    "artifacts": [artifact],
+                },
+            });
+            respond(replier, request, &result).await
         }
         "GetTask" if message["params"]["id"] == task => {
             let status = json!({"state": "TASK_STATE_COMPLETED"});

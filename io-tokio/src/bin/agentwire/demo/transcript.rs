@@ -1,15 +1,17 @@
 //! What a person reads: who sent what, and how much of the one message it takes.
 
 use core::fmt::Write as _;
+use core::time::Duration;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use agentwire_core::chat::command::Command;
 use agentwire_core::chat::size::MAX_ENCODED_MSG_LEN;
 use agentwire_core::chat::{Chat, session::Origin};
-use agentwire_core::loopback::SentMessage;
+use agentwire_core::loopback::{SentMessage, SentService, ServiceOrigin};
+use agentwire_core::rpc::{ADVISED_LEN, PADDED_LEN};
 use agentwire_core::time::Instant;
-use agentwire_tokio::network::Observed;
+use agentwire_tokio::network::{Network, Observed, ObservedService};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -27,6 +29,7 @@ const MAX_WIDTH: usize = 100;
 pub(super) struct Transcript<'o> {
     output: &'o mut Output,
     seen: mpsc::UnboundedReceiver<Observed>,
+    services: mpsc::UnboundedReceiver<ObservedService>,
     /// The names of direct chats' other sides, and of groups, by profile and conversation.
     chats: HashMap<(String, Chat), String>,
     start: Instant,
@@ -35,9 +38,16 @@ pub(super) struct Transcript<'o> {
 }
 
 impl<'o> Transcript<'o> {
-    pub(super) fn new(output: &'o mut Output, seen: mpsc::UnboundedReceiver<Observed>) -> Self {
-        let chats = HashMap::new();
-        Self { output, seen, chats, start: Instant::ZERO, messages: 0, bytes: 0 }
+    pub(super) fn new(output: &'o mut Output, network: &Network) -> Self {
+        Self {
+            output,
+            seen: network.observe(),
+            services: network.observe_services(),
+            chats: HashMap::new(),
+            start: Instant::ZERO,
+            messages: 0,
+            bytes: 0,
+        }
     }
 
     /// Names a conversation as a profile has it.
@@ -67,15 +77,19 @@ impl<'o> Transcript<'o> {
         while let Ok(seen) = self.seen.try_recv() {
             self.print(&seen)?;
         }
+        while let Ok(seen) = self.services.try_recv() {
+            self.print_service(&seen)?;
+        }
         Ok(())
     }
 
     /// Waits for the next message, and prints it.
     pub(super) async fn follow(&mut self) -> Result<(), Failure> {
-        match self.seen.recv().await {
-            Some(seen) => self.print(&seen),
-            // The network outlives its transcript.
-            None => core::future::pending().await,
+        // The network outlives its transcript.
+        tokio::select! {
+            Some(seen) = self.seen.recv() => self.print(&seen),
+            Some(seen) = self.services.recv() => self.print_service(&seen),
+            else => core::future::pending().await,
         }
     }
 
@@ -130,14 +144,68 @@ impl<'o> Transcript<'o> {
                 "text": sent.text,
             }));
         }
-        let terminal = self.output.terminal();
         let is_command = matches!(sent.origin, Origin::Command(_));
-        let arrow = if is_command { "─▶" } else { "↩ " };
+        let who = who(&seen.profile, is_command, to);
+        self.headline(since, &who, sent.encoded_len, MAX_ENCODED_MSG_LEN)?;
+        self.summary(what)
+    }
+
+    fn print_service(&mut self, seen: &ObservedService) -> Result<(), Failure> {
+        match &seen.message {
+            Ok(sent) => self.service(seen, sent),
+            Err(error) => self.remark(&format!("{} could not send: {error}", seen.profile)),
+        }
+    }
+
+    /// A request or a response of Service RPC.
+    fn service(&mut self, seen: &ObservedService, sent: &SentService) -> Result<(), Failure> {
+        self.messages += 1;
+        self.bytes += sent.json_len;
+        let since = seen.at.duration_since(self.start);
+        let to = seen.to.as_deref().unwrap_or("?");
+        let what = service_summary(sent);
+        let is_request = matches!(sent.origin, ServiceOrigin::Request { .. });
+        if self.output.is_json() {
+            let is_signed = matches!(sent.origin, ServiceOrigin::Request { is_signed: true, .. });
+            return self.output.json(&json!({
+                "ms": since.as_millis() as u64,
+                "transport": "rpc",
+                "from": &*seen.profile,
+                "to": to,
+                "what": what.headline,
+                "signed": is_signed,
+                "bytes": sent.json_len,
+                "advised": ADVISED_LEN,
+                "framed": sent.framed_len,
+                "padded": PADDED_LEN,
+                "text": sent.text,
+            }));
+        }
+        let who = who(&seen.profile, is_request, to);
+        self.headline(since, &who, sent.json_len, ADVISED_LEN)?;
+        self.summary(what)?;
+        let framed =
+            format!("framed {}, padded to {}", grouped(sent.framed_len), grouped(PADDED_LEN));
+        let terminal = self.output.terminal();
+        for line in wrap(&framed, self.width().saturating_sub(10)) {
+            self.output.line(format_args!("{:10}{}", "", terminal.paint(DIM, line)))?;
+        }
+        Ok(())
+    }
+
+    /// When, who to whom, and how many bytes of how many.
+    fn headline(
+        &mut self,
+        since: Duration,
+        who: &str,
+        bytes: usize,
+        limit: usize,
+    ) -> Result<(), Failure> {
+        let terminal = self.output.terminal();
         let time = format!("{:>5} ms", since.as_millis());
-        let size = format!("{:>7} of 15,602 bytes", grouped(sent.encoded_len));
-        let who = format!("{} {arrow} {}", escape(&seen.profile), escape(to));
-        let taken = width(&time) + width(&who) + width(&size) + 4;
-        let (time, who) = (terminal.paint(DIM, &time), terminal.paint(NAME, &who));
+        let size = format!("{:>7} of {} bytes", grouped(bytes), grouped(limit));
+        let taken = width(&time) + width(who) + width(&size) + 4;
+        let (time, who) = (terminal.paint(DIM, &time), terminal.paint(NAME, who));
         match self.width().checked_sub(taken) {
             Some(gap) => {
                 let gap = " ".repeat(gap + 2);
@@ -149,6 +217,10 @@ impl<'o> Transcript<'o> {
                 self.output.line(terminal.paint(DIM, format!("{:10}{}", "", size.trim_start())))?;
             }
         }
+        Ok(())
+    }
+
+    fn summary(&mut self, what: Summary) -> Result<(), Failure> {
         self.indented(10, &escape(&what.headline))?;
         for text in what.detail {
             self.indented(12, &escape_lines(&compact(text.trim())))?;
@@ -191,29 +263,63 @@ struct Summary {
     detail: Vec<String>,
 }
 
+/// One side to the other.
+fn who(from: &str, is_request: bool, to: &str) -> String {
+    let arrow = if is_request { "─▶" } else { "↩ " };
+    format!("{} {arrow} {}", escape(from), escape(to))
+}
+
 fn summary(sent: &SentMessage) -> Summary {
     if let Ok(command) = Command::parse(&sent.text) {
         let request: Value = serde_json::from_str(command.request()).unwrap_or_default();
-        let mut headline = format!("/_call {} ", command.protocol());
-        if let Some(name) = command.member() {
-            headline = format!("/_call @{name} {} ", command.protocol());
-        }
-        let params = &request["params"];
-        headline.push_str(request["method"].as_str().unwrap_or_default());
-        if let Some(name) = params["name"].as_str() {
-            // Writing to a string does not fail.
-            let _ = write!(headline, " {name}");
-            if let Some(arguments) = params.get("arguments") {
-                let _ = write!(headline, " {arguments}");
+        return match command.member() {
+            Some(name) => {
+                request_summary(&format!("/_call @{name} {}", command.protocol()), &request)
             }
-        }
-        let parts = params["message"]["parts"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let detail = parts.iter().filter_map(|part| part["text"].as_str().map(quoted)).collect();
-        return Summary { headline, detail };
+            None => request_summary(&format!("/_call {}", command.protocol()), &request),
+        };
     }
-    let Ok(reply) = serde_json::from_str::<Value>(&sent.text) else {
-        return Summary { headline: String::from("text"), detail: vec![sent.text.clone()] };
-    };
+    match serde_json::from_str::<Value>(&sent.text) {
+        Ok(reply) => reply_summary(&reply),
+        Err(_) => Summary { headline: String::from("text"), detail: vec![sent.text.clone()] },
+    }
+}
+
+/// What an envelope says, in short.
+fn service_summary(sent: &SentService) -> Summary {
+    let envelope: Value = serde_json::from_str(&sent.text).unwrap_or_default();
+    if let ServiceOrigin::Request { is_signed, .. } = sent.origin {
+        let kind = if is_signed { "signed request" } else { "request" };
+        let protocol = envelope["protocol"].as_str().unwrap_or_default();
+        return request_summary(&format!("{kind} {protocol}"), &envelope["request"]);
+    }
+    match envelope.get("error") {
+        None => reply_summary(&envelope["response"]),
+        Some(error) => {
+            let text = |name: &str| error[name].as_str().unwrap_or_default();
+            let headline = format!("error {}: {}", text("code"), text("message"));
+            Summary { headline, detail: none_text() }
+        }
+    }
+}
+
+/// A request, and what leads to it.
+fn request_summary(to: &str, request: &Value) -> Summary {
+    let mut headline = format!("{to} {}", request["method"].as_str().unwrap_or_default());
+    let params = &request["params"];
+    if let Some(name) = params["name"].as_str() {
+        // Writing to a string does not fail.
+        let _ = write!(headline, " {name}");
+        if let Some(arguments) = params.get("arguments") {
+            let _ = write!(headline, " {arguments}");
+        }
+    }
+    let parts = params["message"]["parts"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let detail = parts.iter().filter_map(|part| part["text"].as_str().map(quoted)).collect();
+    Summary { headline, detail }
+}
+
+fn reply_summary(reply: &Value) -> Summary {
     if let Some(error) = reply.get("error") {
         let headline =
             format!("error {}: {}", error["code"], error["message"].as_str().unwrap_or_default());
@@ -253,8 +359,10 @@ fn result(result: &Value) -> Summary {
         let id = event["id"].as_str().or(event["taskId"].as_str()).unwrap_or_default();
         let state = event["status"]["state"].as_str().unwrap_or_default();
         let state = state.trim_start_matches("TASK_STATE_").to_lowercase();
-        let parts = event["artifact"]["parts"].as_array().unwrap_or(&none);
-        let detail = parts.iter().filter_map(|part| part["text"].as_str().map(quoted));
+        let artifacts = event["artifacts"].as_array().unwrap_or(&none).iter();
+        let parts = artifacts.chain([&event["artifact"]]);
+        let parts = parts.flat_map(|artifact| artifact["parts"].as_array().unwrap_or(&none));
+        let detail = parts.filter_map(|part| part["text"].as_str().map(quoted));
         let headline = format!("{what} of task {id} {state}");
         let headline = if arm == "task" { format!("task {id} {state}") } else { headline };
         return Summary { headline: headline.trim_end().into(), detail: detail.collect() };
