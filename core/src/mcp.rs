@@ -139,8 +139,13 @@ impl<'m> Envelope<'m> {
             ));
         }
         let is_served = if versions.is_empty() {
-            // A buffer of a revision's length: whatever is longer is none.
-            version.decode(&mut [0; REVISION.len()]).is_ok_and(is_this_revision_or_later)
+            match version.as_plain() {
+                Some(plain) => is_this_revision_or_later(plain),
+                // A buffer of a revision's length: whatever is longer is none.
+                None => {
+                    version.decode(&mut [0; REVISION.len()]).is_ok_and(is_this_revision_or_later)
+                }
+            }
         } else {
             versions.iter().any(|served| version == **served)
         };
