@@ -1,9 +1,10 @@
 //! Agent-to-agent protocols as pure machines.
 //!
-//! MCP and A2A messages travel in SimpleX chat messages, as *Agent protocols over SimpleX* defines
-//! it: a caller sends `/_call <protocol> <request>`, and a bot answers with messages that quote the
-//! command. This crate holds all the rules of it and does nothing else: it reads no socket, no
-//! clock and no random source, and it allocates nothing unless the feature `alloc` is on.
+//! MCP and A2A messages travel over SimpleX, as *Agent protocols over SimpleX* defines it: in a
+//! conversation a caller sends `/_call <protocol> <request>`, and a bot answers with messages that
+//! quote the command; over Service RPC one request has one response, and there is no conversation.
+//! This crate holds all the rules of it and does nothing else: it reads no socket, no clock and no
+//! random source, and it allocates nothing unless the feature `alloc` is on.
 //! Section names in quotes, as in "Message size", are those of that document.
 //!
 //! # From the ground up
@@ -16,7 +17,9 @@
 //! | [`binding`] | what a protocol adds to the transport: the trait, and what can go wrong |
 //! | [`mcp`], [`a2a`] | the two bindings that the document defines |
 //! | [`chat`] | the command grammar, the size of a message, the caller and the responder |
+//! | [`rpc`] | Service RPC: the envelope, its size, the requester and the responder |
 //! | [`profile`] | what profiles, groups and addresses declare, and the choice of a transport |
+//! | [`discovery`] | addresses in `llms.txt`, SimpleX links and names |
 //! | `loopback` | a stand-in for SimpleX cores, itself a machine (feature `loopback`) |
 //!
 //! A module uses only what stands above it in this table.

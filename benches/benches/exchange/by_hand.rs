@@ -4,11 +4,12 @@
 //!
 //! It checks what the machines check of these messages: JSON, duplicate members, the JSON-RPC
 //! version, the kind of message, the protocol's version, the id of each reply, which reply is the
-//! last one. It does less than they do where a quick hand would: no deadlines, no duplicate items,
-//! no senders, ids compared by their text.
+//! last one. [`ByHand::new`] does the machines' other work too: deadlines in a `BTreeSet`, items
+//! that were seen before, senders. [`ByHand::forgetful`] leaves that out, as a quick hand would, and
+//! [`ByHand::trusting`] leaves the handler's answer unread besides. All compare ids by their text.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use agentwire_benches::Counter;
 use serde::{Deserialize, Serialize};
@@ -275,7 +276,50 @@ pub(crate) struct ByHand {
     command: String,
     item: i64,
     trusts_answers: bool,
+    /// What is kept besides, unless it is forgetful.
+    kept: Option<Kept>,
 }
+
+/// What follows calls over time.
+#[derive(Default)]
+struct Kept {
+    now: u64,
+    calls: Deadlines,
+    commands: Deadlines,
+    /// Commands that were answered not long ago.
+    answered: VecDeque<i64>,
+    /// Replies of the call that is open: one at a time here.
+    seen: Vec<i64>,
+}
+
+/// When the next limit passes, and whose.
+#[derive(Default)]
+struct Deadlines {
+    order: BTreeSet<(u64, i64)>,
+    of: HashMap<i64, u64>,
+}
+
+impl Deadlines {
+    fn set(&mut self, item: i64, at: u64) {
+        if let Some(before) = self.of.insert(item, at) {
+            self.order.remove(&(before, item));
+        }
+        self.order.insert((at, item));
+    }
+
+    fn end(&mut self, item: i64) {
+        if let Some(at) = self.of.remove(&item) {
+            self.order.remove(&(at, item));
+        }
+    }
+}
+
+/// How long a call and a command may stay silent, in milliseconds.
+const IDLE: (u64, u64) = (150_000, 120_000);
+/// How many answered commands are remembered.
+const ANSWERED: usize = 64;
+/// The contact that is called.
+const CALLED: i64 = 4;
 
 impl ByHand {
     pub(crate) fn new() -> Self {
@@ -285,12 +329,18 @@ impl ByHand {
             command: String::new(),
             item: 0,
             trusts_answers: false,
+            kept: Some(Kept::default()),
         }
     }
 
-    /// The responder sends what its handler gives without a look at it.
+    /// Without deadlines, and without a look at who replies and at what was seen before.
+    pub(crate) fn forgetful() -> Self {
+        Self { kept: None, ..Self::new() }
+    }
+
+    /// The responder sends what its handler gives without a look at it, besides.
     pub(crate) fn trusting() -> Self {
-        Self { trusts_answers: true, ..Self::new() }
+        Self { trusts_answers: true, ..Self::forgetful() }
     }
 
     /// See `Agentwire::exchange`.
@@ -311,6 +361,11 @@ impl ByHand {
         assert!(bytes <= LIMIT);
         let mut sizes = bytes;
         self.calls.insert(item, expected);
+        if let Some(kept) = &mut self.kept {
+            kept.now += 1;
+            kept.calls.set(item, kept.now + IDLE.0);
+            kept.seen.clear();
+        }
 
         // The responder reads it.
         let (name, request) = self
@@ -319,15 +374,31 @@ impl ByHand {
             .and_then(|rest| rest.split_once(' '))
             .expect("a command");
         let protocol = Protocol::named(name).expect("a declared protocol");
+        if let Some(kept) = &mut self.kept {
+            assert!(!self.commands.contains_key(&item) && !kept.answered.contains(&item));
+            kept.commands.set(item, kept.now + IDLE.1);
+        }
         self.commands.insert(item, accept(protocol, request).expect("a request"));
 
-        for reply in replies {
+        for (place, reply) in (1..).zip(replies) {
+            let (sender, reply_item) = (CALLED, item + place);
             // The responder answers and measures.
             if !self.trusts_answers {
                 let expected = self.commands.get(&item).expect("an open command");
                 let is_last = is_last(expected, reply).expect("a reply to the request");
                 if is_last {
                     self.commands.remove(&item);
+                }
+                if let Some(kept) = &mut self.kept {
+                    if is_last {
+                        kept.commands.end(item);
+                        kept.answered.push_back(item);
+                        if kept.answered.len() > ANSWERED {
+                            kept.answered.pop_front();
+                        }
+                    } else {
+                        kept.commands.set(item, kept.now + IDLE.1);
+                    }
                 }
             }
             let bytes = size(reply, Some(&self.command));
@@ -336,9 +407,20 @@ impl ByHand {
 
             // The caller finds the call and sees whether it ends.
             let expected = self.calls.get(&item).expect("an open call");
+            if let Some(kept) = &mut self.kept {
+                assert!(sender == CALLED && !kept.seen.contains(&reply_item));
+                kept.seen.push(reply_item);
+            }
             let is_last = is_last(expected, reply).expect("a reply to the request");
             if is_last {
                 self.calls.remove(&item);
+            }
+            if let Some(kept) = &mut self.kept {
+                if is_last {
+                    kept.calls.end(item);
+                } else {
+                    kept.calls.set(item, kept.now + IDLE.0);
+                }
             }
         }
         if self.trusts_answers {

@@ -29,12 +29,14 @@ fn mcp_candidates(bytes: usize, reply: &str) -> Vec<Candidate<'_>> {
     let request = inputs::MCP_REQUEST;
     let mut ours = Agentwire::new();
     let mut by_hand = ByHand::new();
+    let mut forgetful = ByHand::forgetful();
     let mut trusting = ByHand::trusting();
     let mut jsonrpsee = Jsonrpsee::new();
     let rmcp = Rmcp::new(inputs::tool_text(bytes));
 
     let sizes = ours.exchange(Standard::MCP, request, &[reply]);
     assert_eq!(by_hand.exchange(Protocol::Mcp, request, &[reply]), sizes);
+    assert_eq!(forgetful.exchange(Protocol::Mcp, request, &[reply]), sizes);
     assert_eq!(trusting.exchange(Protocol::Mcp, request, &[reply]), sizes);
     assert_eq!(jsonrpsee.exchange(request, reply), sizes);
 
@@ -42,10 +44,13 @@ fn mcp_candidates(bytes: usize, reply: &str) -> Vec<Candidate<'_>> {
         Candidate::new("agentwire", move || {
             ours.exchange(Standard::MCP, black_box(request), &[black_box(reply)])
         }),
-        Candidate::new("serde_json RawValue + HashMap", move || {
+        Candidate::new("serde_json RawValue + HashMap + BTreeSet", move || {
             by_hand.exchange(Protocol::Mcp, black_box(request), &[black_box(reply)])
         }),
-        Candidate::new("the same, the answer unread by the responder", move || {
+        Candidate::new("the same, no deadlines, senders, repeats", move || {
+            forgetful.exchange(Protocol::Mcp, black_box(request), &[black_box(reply)])
+        }),
+        Candidate::new("and with the answer unread by the responder", move || {
             trusting.exchange(Protocol::Mcp, black_box(request), &[black_box(reply)])
         }),
         Candidate::new("jsonrpsee-types + HashMap", move || {
@@ -65,7 +70,7 @@ fn a2a_candidates<'w>(replies: &'w [&'w str]) -> Vec<Candidate<'w>> {
         Candidate::new("agentwire", move || {
             ours.exchange(Standard::A2A, black_box(request), black_box(replies))
         }),
-        Candidate::new("serde_json RawValue + HashMap", move || {
+        Candidate::new("serde_json RawValue + HashMap + BTreeSet", move || {
             by_hand.exchange(Protocol::A2a, black_box(request), black_box(replies))
         }),
     ]

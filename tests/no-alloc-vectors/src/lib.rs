@@ -14,6 +14,7 @@ mod exchange;
 mod json;
 mod length;
 mod rpc;
+mod sign;
 mod size;
 
 /// A check's name, and the check: `true` when it held.
@@ -28,6 +29,7 @@ const GROUPS: &[&[Check]] = &[
     declarations::CHECKS,
     exchange::CHECKS,
     rpc::CHECKS,
+    sign::CHECKS,
 ];
 
 /// Runs every check. `Ok` holds how many there are, `Err` the number of the first that did not
