@@ -387,6 +387,14 @@ impl fmt::Debug for Members<'_> {
 }
 
 /// The elements of an array, in order. See [`Value::elements`].
+///
+/// ```
+/// use agentwire_core::json::Value;
+/// let mut elements = Value::parse("[1, {\"a\": [2]}]").unwrap().elements().unwrap();
+/// assert_eq!(elements.next().unwrap().get(), "1");
+/// assert_eq!(elements.next().unwrap().get(), "{\"a\": [2]}");
+/// assert!(elements.next().is_none());
+/// ```
 #[derive(Clone)]
 pub struct Elements<'a> {
     rest: &'a str,
@@ -504,6 +512,12 @@ impl fmt::Debug for Str<'_> {
 }
 
 /// The characters that a [`Str`] means.
+///
+/// ```
+/// use agentwire_core::json::Value;
+/// let text = Value::parse(r#""a\n\u00e9""#).unwrap().as_str().unwrap();
+/// assert_eq!(text.chars().collect::<String>(), "a\né");
+/// ```
 #[derive(Clone)]
 pub struct Chars<'a> {
     rest: &'a str,

@@ -134,7 +134,19 @@ impl<B: fmt::Debug> fmt::Debug for ServiceCall<'_, B> {
     }
 }
 
-/// A request that has been made.
+/// A request that has been made. It is not reused: the id of one that has ended names nothing.
+///
+/// ```
+/// # use agentwire_core::{binding::Standard, chat::Inline, time::Instant};
+/// # use agentwire_core::rpc::{ServiceCall, ServiceRequester};
+/// # let mut requester = ServiceRequester::<Standard, Inline<1>>::default();
+/// # let text = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+/// # let mut buffer = [0; 512];
+/// # let call = ServiceCall::new(Standard::MCP, text);
+/// let (id, _) = requester.request(Instant::ZERO, &call, &mut buffer).unwrap();
+/// assert!(requester.cancel(id));
+/// assert!(!requester.cancel(id));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ServiceCallId(Ticket);
@@ -393,6 +405,13 @@ pub struct ServiceOutcome<'m> {
 }
 
 /// What came of a request.
+///
+/// ```
+/// use agentwire_core::rpc::ServiceResult;
+/// fn is_answered(result: &ServiceResult<'_>) -> bool {
+///     matches!(result, ServiceResult::Answer { .. })
+/// }
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum ServiceResult<'m> {

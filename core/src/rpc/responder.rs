@@ -108,7 +108,19 @@ impl Default for ServiceResponderConfig {
     }
 }
 
-/// The right, and the duty, to answer one request. It is moved into the answer.
+/// The right, and the duty, to answer one request. It is moved into the answer, so that a second
+/// one does not compile.
+///
+/// ```compile_fail
+/// # use agentwire_core::binding::Standard;
+/// # use agentwire_core::chat::Inline;
+/// # use agentwire_core::rpc::{ServiceResponder, ServiceToken};
+/// # use agentwire_core::time::Instant;
+/// fn twice(responder: &mut ServiceResponder<Standard, Inline<1>>, token: ServiceToken) {
+///     let _ = responder.respond(Instant::ZERO, token, "{}", &mut []);
+///     let _ = responder.respond(Instant::ZERO, token, "{}", &mut []);
+/// }
+/// ```
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use = "a request that nobody answers gets an error when its limit passes"]
@@ -205,6 +217,19 @@ impl fmt::Debug for ServiceResponse<'_> {
 }
 
 /// What a request is to the responder.
+///
+/// ```
+/// use agentwire_core::binding::Standard;
+/// use agentwire_core::chat::Inline;
+/// use agentwire_core::rpc::{ErrorCode, ServiceReceived, ServiceResponder};
+/// use agentwire_core::time::Instant;
+///
+/// let mut responder = ServiceResponder::<Standard, Inline<1>>::default();
+/// let mut buffer = [0; 128];
+/// let received = responder.handle_request(Instant::ZERO, "cmVx", None, "[]", &[], &mut buffer);
+/// let ServiceReceived::Answered { response, .. } = received.unwrap() else { panic!() };
+/// assert_eq!(response.error, Some(ErrorCode::BadRequest));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ServiceReceived<'m, 'o, B> {
@@ -254,6 +279,13 @@ impl fmt::Display for ServiceAnswerError {
 impl core::error::Error for ServiceAnswerError {}
 
 /// A response that was not taken, with the token back so that another one can be given.
+///
+/// ```
+/// use agentwire_core::rpc::ServiceRespondError;
+/// fn why(error: &ServiceRespondError) -> String {
+///     error.cause.to_string()
+/// }
+/// ```
 #[derive(PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ServiceRespondError {
