@@ -640,6 +640,10 @@ fn check_authority(authority: Span<'_>, port: bool) -> Result<(), LinkError> {
         let end = authority.text.find(':').unwrap_or(authority.text.len());
         (authority.before(end), authority.after(end))
     };
+    // Only a query is percent-encoded.
+    if let Some(place) = host.text.find('%') {
+        return fail(LinkErrorKind::HostByte(b'%'), host.offset.saturating_add(place));
+    }
     check_host(host)?;
     match rest.text.bytes().next() {
         None => Ok(()),
@@ -924,6 +928,18 @@ mod tests {
     fn error(text: &str) -> (LinkErrorKind, usize) {
         let error = Link::parse(text).expect_err(text);
         (error.kind, error.offset)
+    }
+
+    #[test]
+    fn the_host_of_a_web_link_is_not_percent_encoded() {
+        let text = format!("https://smp.ex%41mple/g#{KEY}");
+        let error = Link::parse(&text).unwrap_err();
+        assert_eq!((error.kind, error.offset), (LinkErrorKind::HostByte(b'%'), 14));
+        // In the query it is.
+        let text = format!("simplex:/g#{KEY}?h=smp.ex%41mple");
+        let mut buffer = [0; 128];
+        let normal = Link::parse(&text).unwrap().write(&mut buffer).unwrap();
+        assert!(Link::parse(normal).is_ok(), "{normal}");
     }
 
     #[test]
