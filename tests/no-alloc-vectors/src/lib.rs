@@ -10,6 +10,7 @@
 
 mod command;
 mod declarations;
+mod discovery;
 mod exchange;
 mod json;
 mod length;
@@ -27,6 +28,7 @@ const GROUPS: &[&[Check]] = &[
     size::CHECKS,
     command::CHECKS,
     declarations::CHECKS,
+    discovery::CHECKS,
     exchange::CHECKS,
     rpc::CHECKS,
     sign::CHECKS,

@@ -91,8 +91,9 @@ impl fmt::Display for Unusable {
             Self::NotJson { line } => write!(f, "not JSON, nor is line {line}"),
             Self::UnknownFormat => {
                 f.write_str("unknown format; known:")?;
-                for format in FORMATS {
-                    write!(f, " {} ({})", format.name, format.mark)?;
+                for (place, format) in FORMATS.iter().enumerate() {
+                    let separator = if place == 0 { "" } else { ";" };
+                    write!(f, "{separator} {} ({})", format.name, format.mark)?;
                 }
                 Ok(())
             }
