@@ -8,8 +8,8 @@
 # and finds them in venv/bin and node_modules of the folder that AGENTWIRE_PEERS names.
 
 peers=$ROOT/target/peers
-python3 -c "import sys; sys.exit(sys.version_info < (3, 11))" ||
-  not_run "the pinned peers need Python 3.11 or newer"
+python3 -c "import sys; sys.exit(sys.version_info < (3, 10))" ||
+  not_run "the pinned peers need Python 3.10 or newer"
 
 locks=tests/peers/requirements.txt
 [[ -f tests/peers/package-lock.json ]] && locks+=" tests/peers/package-lock.json"

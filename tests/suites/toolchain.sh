@@ -24,12 +24,6 @@ if command -v cc >/dev/null; then
 else
   lack "a C compiler named cc, which also links (Debian: gcc libc6-dev)"
 fi
-if command -v c++ >/dev/null; then
-  say "c++ $(c++ -dumpversion 2>/dev/null)"
-else
-  lack "a C++ compiler named c++, for the fuzzer's runtime (Debian: g++)"
-fi
-
 if ! command -v python3 >/dev/null; then
   lack "Python 3.10 or newer (Debian: python3 python3-venv)"
 else
