@@ -644,7 +644,7 @@ impl Seen {
             Some(behind) if behind > -64 => self.below |= 1 << behind.unsigned_abs(),
             Some(_) => {}
             // Further apart than an i64 can say.
-            None if item.0 > 0 => *self = Self { highest: item.0, below: 1 },
+            None if item.0 >= 0 => *self = Self { highest: item.0, below: 1 },
             None => {}
         }
     }

@@ -296,6 +296,14 @@ fn duplicates_are_known_64_ids_back_and_never_invented() {
     assert!(seen.has(ItemId(i64::MAX)) && !seen.has(ItemId(-5)));
     seen.add(ItemId(i64::MIN));
     assert!(!seen.has(ItemId(i64::MIN)) && seen.has(ItemId(i64::MAX)));
+    // 0 is the first that is so far ahead of the lowest.
+    for (ahead, is_so_far) in [(-1_i64, false), (0, true), (1, true)] {
+        let mut seen = Seen::default();
+        seen.add(ItemId(i64::MIN));
+        assert_eq!(ahead.checked_sub(i64::MIN).is_none(), is_so_far);
+        seen.add(ItemId(ahead));
+        assert!(seen.has(ItemId(ahead)) && !seen.has(ItemId(i64::MIN)), "{ahead}");
+    }
 }
 
 #[test]
