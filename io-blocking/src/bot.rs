@@ -235,7 +235,21 @@ impl BotConfig {
 /// Answers the commands that a profile receives: one thread that waits for them, and workers that
 /// run the handler. Dropping it is [`shutdown`](Self::shutdown).
 ///
-/// See [`Client`](crate::client::Client) for an example.
+/// [`Client`](crate::client::Client) shows a bot and its caller.
+///
+/// ```
+/// use agentwire_blocking::bot::{Bot, Replier, Request};
+/// use agentwire_blocking::network::Profile;
+/// use agentwire_core::binding::{Failure, Standard};
+/// use agentwire_core::chat::session::Declared;
+///
+/// fn serve(profile: Profile) -> std::io::Result<Bot> {
+///     let declared = vec![Declared::new(Standard::A2A, ["1.0"])];
+///     Bot::start(profile, declared, |_: Request, replier: Replier| {
+///         replier.fail(&Failure::MethodNotFound);
+///     })
+/// }
+/// ```
 pub struct Bot<B: Binding = Standard> {
     agent: Arc<Agent<B>>,
     requests: Arc<Queue<session::Request<B>>>,

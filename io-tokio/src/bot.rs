@@ -278,7 +278,21 @@ impl<B> Drop for Replier<B> {
 ///
 /// When it is dropped, it ends as [`shutdown`](Self::shutdown) ends it, unwatched.
 ///
-/// See [`Client`] for an example.
+/// [`Client`] shows a bot and its caller.
+///
+/// ```
+/// use agentwire_core::binding::{Failure, Standard};
+/// use agentwire_core::chat::session::Declared;
+/// use agentwire_tokio::bot::{Bot, Replier, Request};
+/// use agentwire_tokio::network::Profile;
+///
+/// fn serve(profile: Profile) -> Bot {
+///     let declared = vec![Declared::new(Standard::A2A, ["1.0"])];
+///     Bot::start(profile, declared, |_: Request, replier: Replier| async move {
+///         replier.fail(Failure::MethodNotFound);
+///     })
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Bot<B = Standard> {
     commands: mpsc::UnboundedSender<Command<B>>,

@@ -274,7 +274,18 @@ impl<B: Binding + Send + 'static> Client<B> {
 /// The replies to one call, in the order of their arrival, each with its sender.
 ///
 /// At most 256 of them wait to be taken ([`ClientError::Lagged`]). Dropping it stops waiting for
-/// more, and frees the call's place. See [`Client`] for an example.
+/// more, and frees the call's place. [`Client`] shows where it comes from.
+///
+/// ```
+/// use agentwire_tokio::client::{ClientError, Replies};
+/// async fn texts(mut replies: Replies) -> Result<Vec<String>, ClientError> {
+///     let mut texts = Vec::new();
+///     while let Some(reply) = replies.next().await {
+///         texts.push(reply?.text);
+///     }
+///     Ok(texts)
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Replies<B = Standard> {
     /// `None` until it is made.

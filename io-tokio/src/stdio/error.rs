@@ -14,6 +14,12 @@ use agentwire_core::{json, jsonrpc, mcp};
 /// Real servers meet such input with silence, or take it as the sign of a client of an older
 /// revision and stay in that mode, so it is answered here. [`code`](Self::code) is the JSON-RPC
 /// code that fits.
+///
+/// ```
+/// use agentwire_core::jsonrpc::{Fault, INVALID_REQUEST};
+/// use agentwire_tokio::stdio::RequestError;
+/// assert_eq!(RequestError::NotARequest(Fault::NotARequest).code(), INVALID_REQUEST);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestError {
