@@ -14,6 +14,7 @@
 //! | [`time`] | milliseconds from an epoch of the driver's choosing |
 //! | [`json`] | a strict scanner that lends spans, escape-aware lengths, a writer |
 //! | [`jsonrpc`] | requests, responses, errors and notifications, told apart strictly |
+//! | [`sse`] | Server-Sent Events: an incremental reader, a writer |
 //! | [`binding`] | what a protocol adds to the transport: the trait, and what can go wrong |
 //! | [`mcp`], [`a2a`] | the two bindings that the document defines |
 //! | [`chat`] | the command grammar, the size of a message, the caller and the responder |
@@ -97,5 +98,6 @@ pub mod mcp;
 pub mod profile;
 pub mod rpc;
 mod short;
+pub mod sse;
 mod table;
 pub mod time;

@@ -16,6 +16,7 @@
 //! | `responder_ops` | a script of operations | a list of commands |
 //! | `envelope` | a text; an envelope made from the bytes | the schemas, on top of `serde_json` |
 //! | `rpc_ops` | a script of operations | lists of requests |
+//! | `sse` | a stream of bytes and how it is cut | the standard's algorithm on the whole stream |
 //! | `pair` | a scenario | what must hold whatever the network does |
 //!
 //! Two parts of the crate's API serve them alone: `TARGETS` and the functions. Neither is stable.
@@ -42,6 +43,7 @@ mod responder;
 mod rpc;
 mod script;
 mod size;
+mod sse;
 
 pub use bindings::bindings;
 pub use caller::caller_ops;
@@ -54,12 +56,13 @@ pub use profile::profile;
 pub use responder::responder_ops;
 pub use rpc::{envelope, rpc_ops};
 pub use size::size;
+pub use sse::sse;
 
 /// A body.
 pub type Body = fn(&[u8]);
 
 /// Every target by its name, which is that of its corpus.
-pub const TARGETS: [(&str, Body); 14] = [
+pub const TARGETS: [(&str, Body); 15] = [
     ("bindings", bindings),
     ("caller_ops", caller_ops),
     ("command", command),
@@ -74,4 +77,5 @@ pub const TARGETS: [(&str, Body); 14] = [
     ("responder_ops", responder_ops),
     ("rpc_ops", rpc_ops),
     ("size", size),
+    ("sse", sse),
 ];
