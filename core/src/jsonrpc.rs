@@ -189,7 +189,7 @@ impl<'a> Decimal<'a> {
 }
 
 /// Whether a well-formed number has no fractional part. Exact for numbers of any size.
-fn is_integral(number: &str) -> bool {
+pub(crate) fn is_integral(number: &str) -> bool {
     if number.bytes().all(|digit| digit.is_ascii_digit()) {
         return true;
     }

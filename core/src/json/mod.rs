@@ -20,6 +20,7 @@
 
 mod error;
 pub mod length;
+mod path;
 mod scan;
 mod write;
 
@@ -27,6 +28,7 @@ use core::cmp::Ordering;
 use core::fmt;
 
 pub use error::{BufferTooSmall, Error, ErrorKind};
+pub use path::{Path, Step, Steps};
 use scan::Scanner;
 pub(crate) use scan::Visited;
 pub use write::Writer;

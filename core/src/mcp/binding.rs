@@ -13,24 +13,16 @@
 //! Everything else, the method and its parameters among it, is the handler's. A revision later
 //! than 2026-07-28 is a version like any other: a bot states which ones it serves.
 
+use super::{
+    META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, REVISION, is_revision,
+    write_unsupported_version,
+};
 use crate::binding::{
     Accepted, Binding, Class, End, Expectation, Failure, Foreign, Place, ProtocolName, Refusal,
     STANDARD_FAILURE_LEN,
 };
 use crate::json::{Found, Writer};
 use crate::jsonrpc::{self, ErrorId, IdKind, Message, Rejected, Request};
-
-/// The first revision that this binding carries. Earlier ones begin with an `initialize`
-/// handshake ("Versions and capabilities").
-pub const REVISION: &str = "2026-07-28";
-/// The `_meta` key that names the request's revision.
-pub const META_PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// The `_meta` key that holds the client's capabilities.
-pub const META_CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// The error code UnsupportedProtocolVersionError.
-pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
-/// The method of progress notifications.
-pub const PROGRESS: &str = "notifications/progress";
 
 const NAME: ProtocolName<'static> = match ProtocolName::new("mcp") {
     Some(name) => name,
@@ -140,27 +132,15 @@ impl<'m> Envelope<'m> {
         }
         let is_served = if versions.is_empty() {
             match version.as_plain() {
-                Some(plain) => is_this_revision_or_later(plain),
+                Some(plain) => is_revision(plain),
                 // A buffer of a revision's length: whatever is longer is none.
-                None => {
-                    version.decode(&mut [0; REVISION.len()]).is_ok_and(is_this_revision_or_later)
-                }
+                None => version.decode(&mut [0; REVISION.len()]).is_ok_and(is_revision),
             }
         } else {
             versions.iter().any(|served| version == **served)
         };
         if is_served { Ok(()) } else { Err(Failure::version(Some(version), served)) }
     }
-}
-
-/// Revisions are dates: `YYYY-MM-DD`.
-fn is_this_revision_or_later(revision: &str) -> bool {
-    revision.len() == REVISION.len()
-        && revision.bytes().zip(REVISION.bytes()).all(|(byte, pattern)| match pattern {
-            b'-' => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        })
-        && revision >= REVISION
 }
 
 impl Binding for Mcp {
@@ -219,35 +199,21 @@ impl Binding for Mcp {
 
     fn write_failure(&self, failure: &Failure<'_>, id: Option<&str>, out: &mut Writer<'_>) {
         let id = id.map_or(ErrorId::Absent, ErrorId::Known);
-        let code = match failure {
-            Failure::UnsupportedVersion { .. } => UNSUPPORTED_PROTOCOL_VERSION,
-            other => other.code().unwrap_or(jsonrpc::INTERNAL_ERROR),
+        if let Failure::UnsupportedVersion { requested, served } = failure {
+            let requested = requested.map_or("\"\"", |version| version.get());
+            let served = served.iter().copied();
+            return write_unsupported_version(out, id, failure.sentence(), served, requested);
+        }
+        let code = failure.code().unwrap_or(jsonrpc::INTERNAL_ERROR);
+        let data = |data: &mut Writer<'_>| {
+            data.raw("{\"reason\":").string(failure.reason());
+            for (name, number) in failure.numbers().into_iter().flatten() {
+                data.raw(",").string(name).raw(":");
+                data.int(i64::try_from(number).unwrap_or(i64::MAX));
+            }
+            data.raw("}");
         };
-        jsonrpc::write_error(
-            out,
-            id,
-            code,
-            failure.sentence(),
-            Some(&|data| match failure {
-                Failure::UnsupportedVersion { requested, served } => {
-                    data.raw("{\"supported\":[");
-                    for (place, version) in served.iter().enumerate() {
-                        data.raw(if place == 0 { "" } else { "," }).string(version);
-                    }
-                    // Both members are required, so a request that names no version "requests" "".
-                    let requested = requested.map_or("\"\"", |version| version.get());
-                    data.raw("],\"requested\":").raw(requested).raw("}");
-                }
-                other => {
-                    data.raw("{\"reason\":").string(other.reason());
-                    for (name, number) in other.numbers().into_iter().flatten() {
-                        data.raw(",").string(name).raw(":");
-                        data.int(i64::try_from(number).unwrap_or(i64::MAX));
-                    }
-                    data.raw("}");
-                }
-            }),
-        );
+        jsonrpc::write_error(out, id, code, failure.sentence(), Some(&data));
     }
 }
 
@@ -382,7 +348,7 @@ mod tests {
         let class = |reply| Mcp.classify(&expected, reply);
         assert!(matches!(
             class(r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":0,"progress":1}}"#),
-            Class::Notification { method } if method == *PROGRESS
+            Class::Notification { method } if method == *crate::mcp::PROGRESS
         ));
         assert_eq!(class(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#), Class::Last(End::Answer));
         assert_eq!(class(r#"{"result":{},"id":7.0,"jsonrpc":"2.0"}"#), Class::Last(End::Answer));
