@@ -32,6 +32,8 @@ pub use path::{Path, Step, Steps};
 use scan::Scanner;
 pub(crate) use scan::Visited;
 pub use write::Writer;
+#[cfg(feature = "alloc")]
+pub use write::to_text;
 
 /// How many arrays and objects may be open at once: 127, the depth that serde_json reads too.
 pub const MAX_DEPTH: u32 = 127;

@@ -113,6 +113,22 @@ impl<'o> Writer<'o> {
     }
 }
 
+/// What `write` writes, as a text of its own. It is called twice: once to learn the length.
+///
+/// ```
+/// use agentwire_core::json;
+/// assert_eq!(json::to_text(|out| { out.raw("[").int(7).raw("]"); }), "[7]");
+/// ```
+#[cfg(feature = "alloc")]
+pub fn to_text(write: impl Fn(&mut Writer<'_>)) -> alloc::string::String {
+    let mut counter = Writer::new(&mut []);
+    write(&mut counter);
+    let mut bytes = alloc::vec![0; counter.needed()];
+    let mut out = Writer::new(&mut bytes);
+    write(&mut out);
+    out.finish().unwrap_or_default().into()
+}
+
 fn hex(digit: u8) -> u8 {
     if digit < 10 { b'0'.wrapping_add(digit) } else { b'a'.wrapping_add(digit.wrapping_sub(10)) }
 }

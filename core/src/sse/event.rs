@@ -93,12 +93,9 @@ impl<'a> Event<'a> {
     /// ```
     #[cfg(feature = "alloc")]
     pub fn to_text(&self) -> Result<alloc::string::String, WriteError> {
-        let mut counter = Writer::new(&mut []);
-        self.write(&mut counter)?;
-        let mut bytes = alloc::vec![0; counter.needed()];
-        let mut out = Writer::new(&mut bytes);
-        self.write(&mut out)?;
-        Ok(out.finish().unwrap_or_default().into())
+        self.write(&mut Writer::new(&mut []))?;
+        // It can be written, as has just been seen.
+        Ok(crate::json::to_text(|out| self.write(out).unwrap_or_default()))
     }
 }
 
