@@ -16,6 +16,7 @@ pub mod session;
 pub mod sign;
 mod size;
 
+pub use crate::rate::RateLimit;
 pub use envelope::{
     EnvelopeError, EnvelopeErrorKind, EnvelopeMember, ErrorBody, ErrorCode, RequestEnvelope,
     ResponseEnvelope,
@@ -26,7 +27,7 @@ pub use requester::{
     ServiceOutcome, ServiceRequester, ServiceRequesterConfig, ServiceResult, ServiceTransmit,
 };
 pub use responder::{
-    MAX_MESSAGE_LEN, MAX_REQUEST_ID_LEN, RESPONSE_LIMIT, RateLimit, RequestId, ServiceAnswerError,
+    MAX_MESSAGE_LEN, MAX_REQUEST_ID_LEN, RESPONSE_LIMIT, RequestId, ServiceAnswerError,
     ServiceExpired, ServiceReceived, ServiceRequest, ServiceRespondError, ServiceResponder,
     ServiceResponderConfig, ServiceResponse, ServiceToken,
 };

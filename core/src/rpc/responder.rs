@@ -45,35 +45,12 @@ use crate::binding::{Binding, Class, Expectation, Failure, Foreign, Place};
 use crate::chat::Storage;
 use crate::chat::responder::Service;
 use crate::json::{self, BufferTooSmall, Value, Writer};
+use crate::rate::{RateLimit, Window, seconds_until};
 use crate::table::{Full, Hasher, Keyed, Table, Ticket};
 use crate::time::Instant;
 
 /// How long after it received a request the core takes a response ("Exchange").
 pub const RESPONSE_LIMIT: Duration = Duration::from_secs(180);
-
-/// How many requests are taken in a span of time.
-///
-/// ```
-/// use agentwire_core::rpc::RateLimit;
-/// use core::time::Duration;
-/// let limit = RateLimit::new(10, Duration::from_secs(60));
-/// assert_eq!(limit.requests, 10);
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct RateLimit {
-    /// How many.
-    pub requests: u32,
-    /// In how long, from the first one on.
-    pub per: Duration,
-}
-
-impl RateLimit {
-    /// So many in so long.
-    pub const fn new(requests: u32, per: Duration) -> Self {
-        Self { requests, per }
-    }
-}
 
 /// The limits of a [`ServiceResponder`].
 ///
@@ -339,42 +316,6 @@ impl<B> Keyed for Open<B> {
     }
 }
 
-/// The requests of one span of time.
-#[derive(Clone, Copy)]
-struct Window {
-    until: Instant,
-    count: u32,
-}
-
-impl Window {
-    const fn new() -> Self {
-        Self { until: Instant::ZERO, count: 0 }
-    }
-
-    /// Counts a request; the seconds until the next span if it is one too many.
-    fn take(&mut self, now: Instant, limit: RateLimit) -> Result<(), u32> {
-        if now >= self.until {
-            *self = Self { until: now.saturating_add(limit.per), count: 0 };
-        }
-        if self.count >= limit.requests {
-            return Err(seconds_until(self.until, now));
-        }
-        self.count = self.count.saturating_add(1);
-        Ok(())
-    }
-
-    /// Counts a request no longer.
-    fn give_back(&mut self) {
-        self.count = self.count.saturating_sub(1);
-    }
-}
-
-/// Whole seconds, rounded up, at least one.
-fn seconds_until(then: Instant, now: Instant) -> u32 {
-    let seconds = then.duration_since(now).as_millis().div_ceil(1_000).max(1);
-    u32::try_from(seconds).unwrap_or(u32::MAX)
-}
-
 struct Signer {
     key: SignerKey,
     window: Window,
@@ -610,10 +551,10 @@ impl<B: Binding, S: Storage> ServiceResponder<B, S> {
         let mut window = Window::new();
         window.take(now, limit)?;
         let entry = Signer { key, window };
-        match self.signers.insert(window.until, entry) {
+        match self.signers.insert(window.until(), entry) {
             Ok(ticket) => Ok(Some(ticket)),
             Err(Full { .. }) => {
-                let until = self.signers.earliest().map_or(window.until, |(until, _)| until);
+                let until = self.signers.earliest().map_or(window.until(), |(until, _)| until);
                 Err(seconds_until(until, now))
             }
         }
