@@ -277,6 +277,24 @@ pub enum Failure<'m> {
     TimedOut,
     /// The handler failed.
     Internal,
+    /// The command is older than what is still run.
+    Expired,
+    /// The command had been begun when the bot ended, and nobody knows what came of it.
+    OutcomeUnknown,
+    /// The caller calls too often, or has too many calls open.
+    RateLimited {
+        /// Seconds after which a repeated call can succeed.
+        retry_after: u32,
+    },
+    /// The caller has used up what it is allowed in a longer span of time.
+    QuotaExceeded {
+        /// Seconds after which a repeated call can succeed.
+        retry_after: u32,
+    },
+    /// The caller is none of those who may call.
+    NotAllowed,
+    /// The bot's owner has not approved the call: declined, or not answered in time.
+    NotApproved,
 }
 
 impl<'m> Failure<'m> {
@@ -308,6 +326,12 @@ impl Failure<'_> {
             Self::Stopping => Failure::Stopping,
             Self::TimedOut => Failure::TimedOut,
             Self::Internal => Failure::Internal,
+            Self::Expired => Failure::Expired,
+            Self::OutcomeUnknown => Failure::OutcomeUnknown,
+            Self::RateLimited { retry_after } => Failure::RateLimited { retry_after },
+            Self::QuotaExceeded { retry_after } => Failure::QuotaExceeded { retry_after },
+            Self::NotAllowed => Failure::NotAllowed,
+            Self::NotApproved => Failure::NotApproved,
         }
     }
 
@@ -327,6 +351,14 @@ impl Failure<'_> {
             Self::Stopping => "the bot is ending",
             Self::TimedOut => "no answer came in time",
             Self::Internal => "the handler failed",
+            Self::Expired => "the command is too old to be run",
+            Self::OutcomeUnknown => {
+                "the bot ended while it ran the command; what came of it is not known"
+            }
+            Self::RateLimited { .. } => "too many calls",
+            Self::QuotaExceeded { .. } => "the quota of calls is used up",
+            Self::NotAllowed => "this caller may not call",
+            Self::NotApproved => "the owner has not approved the call",
         }
     }
 
@@ -346,6 +378,12 @@ impl Failure<'_> {
             Self::Stopping => "stopping",
             Self::TimedOut => "timeout",
             Self::Internal => "internal",
+            Self::Expired => "expired",
+            Self::OutcomeUnknown => "outcome_unknown",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::QuotaExceeded { .. } => "quota_exceeded",
+            Self::NotAllowed => "not_allowed",
+            Self::NotApproved => "not_approved",
         }
     }
 
@@ -363,7 +401,13 @@ impl Failure<'_> {
             | Self::Busy { .. }
             | Self::Stopping
             | Self::TimedOut
-            | Self::Internal => jsonrpc::INTERNAL_ERROR,
+            | Self::Internal
+            | Self::Expired
+            | Self::OutcomeUnknown
+            | Self::RateLimited { .. }
+            | Self::QuotaExceeded { .. }
+            | Self::NotAllowed
+            | Self::NotApproved => jsonrpc::INTERNAL_ERROR,
             Self::UnsupportedVersion { .. } | Self::PushNotSupported => return None,
         })
     }
@@ -378,6 +422,9 @@ impl Failure<'_> {
             Self::TooLarge { needed, limit } => [Some(("size", needed)), Some(("limit", limit))],
             Self::IdTooLong { len, limit } => [Some(("size", len)), Some(("limit", limit))],
             Self::Busy { capacity } => [Some(("capacity", capacity)), None],
+            Self::RateLimited { retry_after } | Self::QuotaExceeded { retry_after } => {
+                [Some(("retryAfter", usize::try_from(retry_after).unwrap_or(usize::MAX))), None]
+            }
             _ => [None, None],
         }
     }

@@ -42,6 +42,12 @@ fn both(request: &str, reply: &str) {
             Failure::IdTooLong { len: request.len(), limit: 64 },
             Failure::TimedOut,
             Failure::Internal,
+            Failure::Expired,
+            Failure::OutcomeUnknown,
+            Failure::RateLimited { retry_after: u32::MAX },
+            Failure::QuotaExceeded { retry_after: 1 },
+            Failure::NotAllowed,
+            Failure::NotApproved,
             Failure::PushNotSupported,
         ] {
             failure(binding, &other, None);

@@ -24,6 +24,7 @@
 //! |---|---|
 //! | [`Failure::TooLarge`] | `too_large` |
 //! | [`Failure::Busy`], [`Failure::Stopping`] | `rate_limited` with `retryAfter` |
+//! | [`Failure::RateLimited`], [`Failure::QuotaExceeded`] | `rate_limited` with theirs |
 //! | [`Failure::PushNotSupported`] | `conversation_required` |
 //! | [`Failure::Internal`] | `internal` |
 //! | [`Failure::TimedOut`] | `conversation_required` where the binding says so, else `internal` |
@@ -658,6 +659,9 @@ impl<B: Binding, T> ServiceSession<B, T> {
             Failure::TooLarge { .. } => (ErrorCode::TooLarge, None),
             Failure::Busy { .. } | Failure::Stopping => {
                 (ErrorCode::RateLimited, Some(self.retry_after))
+            }
+            Failure::RateLimited { retry_after } | Failure::QuotaExceeded { retry_after } => {
+                (ErrorCode::RateLimited, Some(*retry_after))
             }
             Failure::PushNotSupported => (ErrorCode::ConversationRequired, None),
             Failure::TimedOut if open.binding.late_needs_conversation() => {

@@ -582,6 +582,12 @@ fn the_failure_buffer_holds_every_error_of_the_standard_bindings() {
         Failure::Busy { capacity: max },
         Failure::TimedOut,
         Failure::Internal,
+        Failure::Expired,
+        Failure::OutcomeUnknown,
+        Failure::RateLimited { retry_after: u32::MAX },
+        Failure::QuotaExceeded { retry_after: u32::MAX },
+        Failure::NotAllowed,
+        Failure::NotApproved,
     ] {
         for binding in [Standard::MCP, Standard::A2A] {
             let mut buffer = [0; FAILURE_BUFFER];

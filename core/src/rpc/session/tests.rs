@@ -179,6 +179,8 @@ fn each_failure_has_the_error_of_the_table() {
         (Failure::TooLarge { needed: 2, limit: 1 }, "too_large"),
         (Failure::Busy { capacity: 1 }, "rate_limited"),
         (Failure::Stopping, "rate_limited"),
+        (Failure::RateLimited { retry_after: 9 }, "rate_limited"),
+        (Failure::QuotaExceeded { retry_after: 9 }, "rate_limited"),
         (Failure::PushNotSupported, "conversation_required"),
         (Failure::TimedOut, "conversation_required"),
         (Failure::Internal, "internal"),
