@@ -19,6 +19,7 @@
 //! | [`mcp`], [`a2a`] | the two bindings that the document defines |
 //! | [`chat`] | the command grammar, the size of a message, the caller and the responder |
 //! | [`rpc`] | Service RPC: the envelope, its size, the requester and the responder |
+//! | [`admission`] | who may call, how often, and with whose approval |
 //! | [`profile`] | what profiles, groups and addresses declare, and the choice of a transport |
 //! | [`discovery`] | addresses in `llms.txt`, SimpleX links and names |
 //! | `loopback` | a stand-in for SimpleX cores, itself a machine (feature `loopback`) |
@@ -84,6 +85,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod a2a;
+pub mod admission;
 pub mod binding;
 pub mod chat;
 pub mod discovery;
@@ -96,8 +98,10 @@ pub mod jsonrpc;
 pub mod loopback;
 pub mod mcp;
 pub mod profile;
+mod rate;
 pub mod rpc;
 mod short;
+pub mod simplex;
 pub mod sse;
 mod table;
 pub mod time;

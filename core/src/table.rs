@@ -291,8 +291,12 @@ impl<V: Keyed, S: Storage> Table<V, S> {
         self.remembered_mut(ticket)
     }
 
+    /// Some open entry of which this is true. It looks at all of them.
+    pub(crate) fn position(&self, is_it: impl Fn(&V) -> bool) -> Option<Ticket> {
+        self.iter().find(|(_, value)| is_it(value)).map(|(ticket, _)| ticket)
+    }
+
     /// The open entries, in no particular order.
-    #[cfg(test)]
     fn iter(&self) -> impl Iterator<Item = (Ticket, &V)> {
         self.heap.as_ref().iter().filter_map(|&slot| {
             let entry = self.slot(slot)?;
@@ -417,6 +421,12 @@ impl<V: Keyed, S: Storage> Table<V, S> {
     pub(crate) fn earliest(&self) -> Option<(Instant, Ticket)> {
         let (slot, deadline) = self.at(0)?;
         Some((deadline, Ticket { slot, generation: self.slot(slot)?.generation }))
+    }
+
+    /// The deadline of an open entry.
+    pub(crate) fn deadline(&self, ticket: Ticket) -> Option<Instant> {
+        self.get(ticket)?;
+        self.at(self.place(ticket.slot)?).map(|(_, deadline)| deadline)
     }
 
     /// Moves the deadline of an open entry.

@@ -93,6 +93,37 @@ impl fmt::Display for Chat {
     }
 }
 
+/// A command: its item and the conversation that holds it. They are ordered as the chat core has
+/// stored them.
+///
+/// ```
+/// use agentwire_core::chat::{CallKey, Chat, ContactId, ItemId};
+/// let chat = Chat::Direct(ContactId(4));
+/// assert!(CallKey::new(chat, ItemId(7)) < CallKey::new(chat, ItemId(8)));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct CallKey {
+    /// The item.
+    pub item: ItemId,
+    /// The conversation.
+    pub chat: Chat,
+}
+
+impl CallKey {
+    /// The command of this item.
+    pub const fn new(chat: Chat, item: ItemId) -> Self {
+        Self { item, chat }
+    }
+}
+
+impl From<&super::Item<'_>> for CallKey {
+    fn from(item: &super::Item<'_>) -> Self {
+        Self::new(item.chat, item.id)
+    }
+}
+
 /// The longest identifier that [`MemberId`] and [`SharedMsgId`] hold, in bytes. The chat core
 /// makes both 24 characters long: base64 of the base64 of twelve random bytes.
 pub const MAX_TEXT_ID_LEN: usize = 31;

@@ -38,8 +38,8 @@ mod transmit;
 pub use crate::table::Growable;
 pub use crate::table::{Inline, Storage};
 pub use ids::{
-    Chat, ContactId, GroupId, GroupMemberId, IdTooLong, ItemId, MAX_TEXT_ID_LEN, MemberId, Sender,
-    SharedMsgId,
+    CallKey, Chat, ContactId, GroupId, GroupMemberId, IdTooLong, ItemId, MAX_TEXT_ID_LEN, MemberId,
+    Sender, SharedMsgId,
 };
 pub use item::{Item, Me, Quoted};
 #[cfg(feature = "loopback")]

@@ -1,0 +1,4 @@
+//! The chat core's bot API.
+
+#[cfg(feature = "alloc")]
+pub mod journal;
