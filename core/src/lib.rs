@@ -22,6 +22,7 @@
 //! | [`admission`] | who may call, how often, and with whose approval |
 //! | [`profile`] | what profiles, groups and addresses declare, and the choice of a transport |
 //! | [`discovery`] | addresses in `llms.txt`, SimpleX links and names |
+//! | [`simplex`] | the chat core's bot API: commands, frames, and a session over them |
 //! | `loopback` | a stand-in for SimpleX cores, itself a machine (feature `loopback`) |
 //!
 //! A module uses only what stands above it in this table.

@@ -32,6 +32,7 @@ pub use path::{Path, Step, Steps};
 use scan::Scanner;
 pub(crate) use scan::Visited;
 pub use write::Writer;
+pub(crate) use write::escape;
 #[cfg(feature = "alloc")]
 pub use write::to_text;
 
@@ -477,9 +478,18 @@ impl<'a> Str<'a> {
     /// [`BufferTooSmall`] with the length of the whole meaning in bytes.
     pub fn decode<'o>(&self, out: &'o mut [u8]) -> Result<&'o str, BufferTooSmall> {
         let mut writer = Writer::new(out);
-        for char in self.chars() {
-            writer.raw(char.encode_utf8(&mut [0; 4]));
+        let mut chars = self.chars();
+        // What stands between the escapes is copied as it is.
+        while let Some((clean, _)) = chars.rest.split_once('\\') {
+            writer.raw(clean);
+            chars.rest = chars.rest.get(clean.len()..).unwrap_or_default();
+            match chars.next() {
+                Some(char) => writer.raw(char.encode_utf8(&mut [0; 4])),
+                // The string is well formed, so an escape is whole.
+                None => break,
+            };
         }
+        writer.raw(chars.rest);
         writer.finish()
     }
 }

@@ -53,26 +53,10 @@ impl<'o> Writer<'o> {
 
     /// Appends `text` escaped, without the quotes: for a string that is made of pieces.
     pub fn escaped(&mut self, text: &str) -> &mut Self {
-        let mut clean = 0;
-        for (at, byte) in text.bytes().enumerate() {
-            let mut unicode = *b"\\u00xx";
-            let escape = match byte {
-                b'"' => "\\\"",
-                b'\\' => "\\\\",
-                b'\n' => "\\n",
-                b'\r' => "\\r",
-                b'\t' => "\\t",
-                0..0x20 => {
-                    let digits = [hex(byte >> 4), hex(byte & 15)];
-                    unicode[4..].copy_from_slice(&digits);
-                    core::str::from_utf8(&unicode).unwrap_or_default()
-                }
-                _ => continue,
-            };
-            self.raw(text.get(clean..at).unwrap_or_default()).raw(escape);
-            clean = at.saturating_add(1);
-        }
-        self.raw(text.get(clean..).unwrap_or_default())
+        escape(text, |piece| {
+            self.raw(piece);
+        });
+        self
     }
 
     /// Appends an integer.
@@ -127,6 +111,32 @@ pub fn to_text(write: impl Fn(&mut Writer<'_>)) -> alloc::string::String {
     let mut out = Writer::new(&mut bytes);
     write(&mut out);
     out.finish().unwrap_or_default().into()
+}
+
+/// Shows `text` as it stands inside a JSON string: the clean pieces as they are, the escapes
+/// between them.
+pub(crate) fn escape(text: &str, mut show: impl FnMut(&str)) {
+    let mut clean = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let mut unicode = *b"\\u00xx";
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0..0x20 => {
+                let digits = [hex(byte >> 4), hex(byte & 15)];
+                unicode[4..].copy_from_slice(&digits);
+                core::str::from_utf8(&unicode).unwrap_or_default()
+            }
+            _ => continue,
+        };
+        show(text.get(clean..at).unwrap_or_default());
+        show(escape);
+        clean = at.saturating_add(1);
+    }
+    show(text.get(clean..).unwrap_or_default());
 }
 
 fn hex(digit: u8) -> u8 {

@@ -1,0 +1,532 @@
+//! Chat items: what the core says of a message, and what of it the machines take.
+
+use core::fmt;
+
+use super::address::plain;
+use super::pick::{ShapeError, pick, tag};
+use super::{Group, Member};
+use crate::chat::size::MAX_RECEIVE_MENTIONS;
+use crate::chat::{
+    Chat, ContactId, IdTooLong, Item, ItemId, Me, MemberId, Mention, Quoted, Sender,
+};
+use crate::json::{BufferTooSmall, Members, Object, Str, Value};
+
+/// Who sent an item: the core's `chatDir`.
+///
+/// ```
+/// use agentwire_core::simplex::frame::Direction;
+/// assert!(Direction::DirectSent.is_own() && !Direction::DirectReceived.is_own());
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Direction<'f> {
+    /// `directSnd`: the profile, in a direct chat.
+    DirectSent,
+    /// `directRcv`: the contact of the direct chat.
+    DirectReceived,
+    /// `groupSnd`: the profile, in a group.
+    GroupSent,
+    /// `groupRcv`: a member of the group; its particulars may be missing in a quote.
+    GroupReceived(Option<Member<'f>>),
+    /// `channelRcv`: the group or channel itself.
+    ChannelReceived,
+    /// Something else.
+    Other,
+}
+
+impl<'f> Direction<'f> {
+    fn read(object: Option<Object<'f>>) -> Result<Self, ShapeError> {
+        let Some(object) = object else { return Ok(Self::Other) };
+        let found = pick(object, ["type", "groupMember"])?;
+        Ok(match plain(found.str(0)) {
+            "directSnd" => Self::DirectSent,
+            "directRcv" => Self::DirectReceived,
+            "groupSnd" => Self::GroupSent,
+            "groupRcv" => Self::GroupReceived(found.object(1).map(Member::read).transpose()?),
+            "channelRcv" => Self::ChannelReceived,
+            _ => Self::Other,
+        })
+    }
+
+    /// Whether the profile itself sent it.
+    #[must_use]
+    pub const fn is_own(&self) -> bool {
+        matches!(self, Self::DirectSent | Self::GroupSent)
+    }
+}
+
+/// How far an item has come: the tag of the core's `itemStatus`.
+///
+/// ```
+/// use agentwire_core::simplex::frame::ItemStatus;
+/// assert_ne!(ItemStatus::SentNew, ItemStatus::Sent);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum ItemStatus {
+    /// `sndNew`: the core has it, and will send it.
+    SentNew,
+    /// `sndSent`: a server has it.
+    Sent,
+    /// `sndRcvd`: the other side has it.
+    Received,
+    /// `sndError`, `sndErrorAuth`: it was not sent.
+    SendError,
+    /// `sndWarning`: it is being tried.
+    SendWarning,
+    /// `rcvNew`, `rcvRead`: it has come.
+    Arrived,
+    /// Something else.
+    Other,
+}
+
+impl ItemStatus {
+    fn of(tag: &str) -> Self {
+        match tag {
+            "sndNew" => Self::SentNew,
+            "sndSent" => Self::Sent,
+            "sndRcvd" => Self::Received,
+            "sndError" | "sndErrorAuth" => Self::SendError,
+            "sndWarning" => Self::SendWarning,
+            "rcvNew" | "rcvRead" => Self::Arrived,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A message that an item quotes. Its text is not looked at: it is what the one who quotes sent.
+///
+/// ```
+/// use agentwire_core::chat::ItemId;
+/// use agentwire_core::simplex::frame::ItemQuote;
+/// fn is_of_mine(quote: &ItemQuote<'_>) -> bool {
+///     quote.direction.is_own() && quote.item == Some(ItemId(7))
+/// }
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ItemQuote<'f> {
+    /// Who sent the quoted message.
+    pub direction: Direction<'f>,
+    /// Its number in this core; absent when it is not there.
+    pub item: Option<ItemId>,
+    /// Its shared id.
+    pub shared_msg_id: Option<Str<'f>>,
+}
+
+impl<'f> ItemQuote<'f> {
+    fn read(object: Object<'f>) -> Result<Self, ShapeError> {
+        let found = pick(object, ["chatDir", "itemId", "sharedMsgId"])?;
+        Ok(Self {
+            direction: Direction::read(found.object(0))?,
+            item: found.int(1).map(ItemId),
+            shared_msg_id: found.str(2),
+        })
+    }
+}
+
+/// The members that an item mentions, as the core has recognised them: each name with its member.
+///
+/// ```
+/// use agentwire_core::simplex::frame::Mentions;
+/// fn count(mentions: &Mentions<'_>) -> usize {
+///     mentions.clone().count()
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Mentions<'f> {
+    members: Option<Members<'f>>,
+}
+
+impl<'f> Iterator for Mentions<'f> {
+    /// The name as it stands in the text without quotes, and the member's id.
+    type Item = (Str<'f>, Str<'f>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (name, value) = self.members.as_mut()?.next()?;
+            let member = value.as_object().and_then(|m| pick(m, ["memberId"]).ok()?.str(0));
+            if let Some(member) = member {
+                return Some((name, member));
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Mentions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Mentions({})", self.clone().count())
+    }
+}
+
+/// A chat item of a frame. `Debug` shows numbers and lengths, never texts.
+///
+/// ```
+/// use agentwire_core::chat::{Chat, ContactId, ItemId};
+/// use agentwire_core::chat::{Mention, size::MAX_RECEIVE_MENTIONS};
+/// use agentwire_core::simplex::frame::{Body, Frame};
+///
+/// let text = r#"{"resp":{"type":"newChatItems","chatItems":[{
+///     "chatInfo":{"type":"direct","contact":{"contactId":3,"localDisplayName":"u"}},
+///     "chatItem":{"chatDir":{"type":"directRcv"},
+///         "meta":{"itemId":8,"itemTs":"2026-08-15T15:30:48Z","itemStatus":{"type":"rcvNew"}},
+///         "content":{"type":"rcvMsgContent","msgContent":{"type":"text","text":"/_call mcp {\"id\":1}"}}}}]}}"#;
+/// let Ok(Body::NewChatItems(mut items)) = Frame::parse(text).unwrap().body() else { panic!() };
+/// let item = items.next().unwrap().unwrap();
+/// assert_eq!((item.chat, item.id), (Some(Chat::Direct(ContactId(3))), ItemId(8)));
+///
+/// // What the machines take:
+/// let (mut buffer, mut mentions) = ([0; 256], [Mention::new("", ""); MAX_RECEIVE_MENTIONS]);
+/// let taken = item.decode(&mut buffer, &mut mentions).unwrap();
+/// assert_eq!(taken.text, r#"/_call mcp {"id":1}"#);
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ChatItem<'f> {
+    /// The conversation; `None` where it is none of a contact or a group.
+    pub chat: Option<Chat>,
+    /// The group, in a group.
+    pub group: Option<Group<'f>>,
+    /// Whether it stands in a part of the group that is a conversation of its own.
+    pub is_scoped: bool,
+    /// Who sent it.
+    pub direction: Direction<'f>,
+    /// Its number in this core.
+    pub id: ItemId,
+    /// Its id on every side.
+    pub shared_msg_id: Option<Str<'f>>,
+    /// Its time.
+    pub time: Option<Str<'f>>,
+    /// How far it has come.
+    pub status: ItemStatus,
+    /// Whether its text has been changed.
+    pub is_edited: bool,
+    /// Whether it has been deleted.
+    pub is_deleted: bool,
+    /// Whether it is still being written.
+    pub is_live: bool,
+    /// The seconds after which it is deleted.
+    pub ttl: Option<u64>,
+    /// Its text, if its content is a *text* message: the text of any other content, a picture's
+    /// description say, is no command and no reply.
+    pub text: Option<Str<'f>>,
+    /// The message that it quotes.
+    pub quote: Option<ItemQuote<'f>>,
+    /// Whom it mentions.
+    pub mentions: Mentions<'f>,
+}
+
+impl<'f> ChatItem<'f> {
+    /// An `AChatItem`: the item with its conversation.
+    pub(super) fn read(object: Object<'f>) -> Result<Self, ShapeError> {
+        let found = pick(object, ["chatInfo", "chatItem"])?;
+        Self::read_in(&ChatInfo::read(found.need_object(0)?)?, found.need_object(1)?)
+    }
+
+    pub(super) fn element(value: Value<'f>) -> Result<Self, ShapeError> {
+        Self::read(value.as_object().ok_or(ShapeError::new("chatItems"))?)
+    }
+
+    /// An item without its conversation, which is known.
+    pub(super) fn read_in(info: &ChatInfo<'f>, object: Object<'f>) -> Result<Self, ShapeError> {
+        let found = pick(object, ["chatDir", "meta", "content", "quotedItem", "mentions"])?;
+        let meta = pick(
+            found.need_object(1)?,
+            [
+                "itemId",
+                "itemSharedMsgId",
+                "itemTs",
+                "itemStatus",
+                "itemEdited",
+                "itemDeleted",
+                "itemLive",
+                "itemTimed",
+            ],
+        )?;
+        let ttl = meta.object(7).and_then(|timed| pick(timed, ["ttl"]).ok()?.int(0));
+        let content = found.object(2).and_then(|content| pick(content, ["msgContent"]).ok());
+        let message = content.and_then(|content| content.object(0));
+        let message = message.and_then(|message| pick(message, ["type", "text"]).ok());
+        let text = message.filter(|message| plain(message.str(0)) == "text");
+        Ok(Self {
+            chat: info.chat,
+            group: info.group,
+            is_scoped: info.is_scoped,
+            direction: Direction::read(found.object(0))?,
+            id: ItemId(meta.need_int(0)?),
+            shared_msg_id: meta.str(1),
+            time: meta.str(2),
+            status: ItemStatus::of(plain(meta.object(3).and_then(tag))),
+            is_edited: meta.is(4),
+            is_deleted: meta.value(5).is_some(),
+            is_live: meta.is(6),
+            ttl: ttl.and_then(|seconds| u64::try_from(seconds).ok()),
+            text: text.and_then(|message| message.str(1)),
+            quote: found.object(3).map(ItemQuote::read).transpose()?,
+            mentions: Mentions { members: found.object(4).map(|mentions| mentions.members()) },
+        })
+    }
+
+    /// Bytes that [`decode`](Self::decode) needs at most.
+    #[must_use]
+    pub fn decode_len(&self) -> usize {
+        let me = self.group.and_then(|group| group.membership);
+        let member = match self.direction {
+            Direction::GroupReceived(Some(member)) => Some(member.member_id),
+            _ => None,
+        };
+        let quote = self.quote.and_then(|quote| quote.shared_msg_id);
+        let parts = [
+            self.text,
+            self.time,
+            quote,
+            member,
+            me.map(|me| me.member_id),
+            me.map(|me| me.display_name),
+        ];
+        let mentions = self.mentions.clone().take(MAX_RECEIVE_MENTIONS);
+        let mentions = mentions.map(|(name, member)| needs(name).saturating_add(needs(member)));
+        let parts = parts.into_iter().flatten().map(needs);
+        parts.chain(mentions).fold(0, usize::saturating_add)
+    }
+
+    /// The item as the machines take it: somebody else's text message in a conversation that can
+    /// carry calls. What is escaped in the frame is decoded into `buffer`, everything else is
+    /// borrowed from the frame. Of more than [`MAX_RECEIVE_MENTIONS`] mentions the first ones are
+    /// kept, as the core does it.
+    ///
+    /// # Errors
+    /// [`ItemError`]
+    pub fn decode<'s>(
+        &self,
+        buffer: &'s mut [u8],
+        mentions: &'s mut [Mention<'s>; MAX_RECEIVE_MENTIONS],
+    ) -> Result<Item<'s>, ItemError>
+    where
+        'f: 's,
+    {
+        let skip = |why| Err(ItemError::Skipped(why));
+        let Some(chat) = self.chat else { return skip(Skipped::NoConversation) };
+        if self.direction.is_own() {
+            return skip(Skipped::Own);
+        }
+        if self.is_scoped {
+            return skip(Skipped::Scope);
+        }
+        let Some(text) = self.text else { return skip(Skipped::NotText) };
+        let capacity = buffer.len();
+        let short = BufferTooSmall { needed: self.decode_len(), capacity };
+        let mut space = Space { rest: buffer, short };
+        let sender = match self.direction {
+            Direction::DirectReceived => Sender::Contact,
+            Direction::GroupReceived(Some(member)) => {
+                Sender::Member(space.member(member.member_id)?)
+            }
+            Direction::ChannelReceived => Sender::Channel,
+            _ => return skip(Skipped::NoSender),
+        };
+        let mut item = Item::new(chat, sender, self.id, space.text(text)?);
+        item.ttl = self.ttl;
+        item.sent_at = self.time.map(|time| space.text(time)).transpose()?;
+        if let Some(quote) = self.quote {
+            let shared = quote.shared_msg_id.map(|id| space.text(id)).transpose()?;
+            item.quote = Some(Quoted::new(quote.direction.is_own(), quote.item, shared));
+        }
+        if let Some(me) = self.group.and_then(|group| group.membership) {
+            let member = space.member(me.member_id)?;
+            item.me = Some(Me::new(member, space.text(me.display_name)?));
+        }
+        let mut count = 0_usize;
+        for (slot, (name, member)) in mentions.iter_mut().zip(self.mentions.clone()) {
+            *slot = Mention::new(space.text(name)?, space.text(member)?);
+            count = count.saturating_add(1);
+        }
+        item.mentions = mentions.get(..count).unwrap_or_default();
+        Ok(item)
+    }
+}
+
+impl fmt::Debug for ChatItem<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatItem")
+            .field("chat", &self.chat)
+            .field("id", &self.id)
+            .field("direction", &self.direction)
+            .field("status", &self.status)
+            .field("text_len", &self.text.map(|text| text.raw().len()))
+            .field("quote", &self.quote)
+            .field("mentions", &self.mentions)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The room that a string takes when it is decoded, at most.
+fn needs(text: Str<'_>) -> usize {
+    if text.as_plain().is_some() { 0 } else { text.raw().len() }
+}
+
+/// Room for decoded strings, taken from the front.
+struct Space<'s> {
+    rest: &'s mut [u8],
+    short: BufferTooSmall,
+}
+
+impl<'s> Space<'s> {
+    fn text<'f: 's>(&mut self, text: Str<'f>) -> Result<&'s str, BufferTooSmall> {
+        if let Some(plain) = text.as_plain() {
+            return Ok(plain);
+        }
+        // No escape is shorter than what it means.
+        let rest = core::mem::take(&mut self.rest);
+        let (room, rest) = rest.split_at_mut_checked(text.raw().len()).ok_or(self.short)?;
+        self.rest = rest;
+        text.decode(room)
+    }
+
+    fn member<'f: 's>(&mut self, text: Str<'f>) -> Result<MemberId, ItemError> {
+        MemberId::new(self.text(text)?).map_err(ItemError::Id)
+    }
+}
+
+/// Why an item is none for the machines.
+///
+/// ```
+/// use agentwire_core::simplex::frame::Skipped;
+/// assert_ne!(Skipped::Own, Skipped::NotText);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum Skipped {
+    /// The profile sent it itself.
+    Own,
+    /// Its content is no text message.
+    NotText,
+    /// Its conversation is none of a contact or a group.
+    NoConversation,
+    /// It stands in a support chat of a group, which is not the group's conversation.
+    Scope,
+    /// It does not say who sent it.
+    NoSender,
+}
+
+/// Why an item was not decoded.
+///
+/// ```
+/// use agentwire_core::simplex::frame::{ItemError, Skipped};
+/// assert_eq!(ItemError::Skipped(Skipped::Own).to_string(), "the profile's own message");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum ItemError {
+    /// It is none for the machines.
+    Skipped(Skipped),
+    /// The buffer is too short; [`ChatItem::decode_len`] suffices.
+    Buffer(BufferTooSmall),
+    /// A member's id is longer than any that a chat core makes.
+    Id(IdTooLong),
+}
+
+impl From<BufferTooSmall> for ItemError {
+    fn from(error: BufferTooSmall) -> Self {
+        Self::Buffer(error)
+    }
+}
+
+impl fmt::Display for ItemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Skipped(why) => f.write_str(match why {
+                Skipped::Own => "the profile's own message",
+                Skipped::NotText => "not a text message",
+                Skipped::NoConversation => "not in a conversation",
+                Skipped::Scope => "in a support chat",
+                Skipped::NoSender => "nobody's message",
+            }),
+            Self::Buffer(error) => error.fmt(f),
+            Self::Id(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ItemError {}
+
+/// A conversation: the core's `ChatInfo`.
+pub(super) struct ChatInfo<'f> {
+    chat: Option<Chat>,
+    group: Option<Group<'f>>,
+    is_scoped: bool,
+}
+
+impl<'f> ChatInfo<'f> {
+    pub(super) fn read(object: Object<'f>) -> Result<Self, ShapeError> {
+        let found = pick(object, ["type", "contact", "groupInfo", "groupChatScope"])?;
+        let mut info = Self { chat: None, group: None, is_scoped: found.value(3).is_some() };
+        match plain(found.str(0)) {
+            "direct" => {
+                let contact = pick(found.need_object(1)?, ["contactId"])?;
+                info.chat = Some(Chat::Direct(ContactId(contact.need_int(0)?)));
+            }
+            "group" => {
+                let group = Group::read(found.need_object(2)?)?;
+                info.chat = Some(Chat::Group(group.id));
+                info.group = Some(group);
+            }
+            _ => {}
+        }
+        Ok(info)
+    }
+}
+
+/// A page of a conversation: the response to `/_get chat`, in the order of the items.
+///
+/// ```
+/// use agentwire_core::chat::{Chat, ContactId, ItemId};
+/// use agentwire_core::simplex::frame::{Body, Frame};
+/// let text = r#"{"resp":{"type":"apiChat","chat":{
+///     "chatInfo":{"type":"direct","contact":{"contactId":3,"localDisplayName":"u"}},
+///     "chatItems":[{"chatDir":{"type":"directSnd"},"meta":{"itemId":8},"content":{}}]}}}"#;
+/// let Ok(Body::Chat(mut page)) = Frame::parse(text).unwrap().body() else { panic!() };
+/// assert_eq!(page.chat(), Some(Chat::Direct(ContactId(3))));
+/// assert_eq!(page.next().unwrap().unwrap().id, ItemId(8));
+/// ```
+pub struct ChatPage<'f> {
+    info: ChatInfo<'f>,
+    elements: crate::json::Elements<'f>,
+}
+
+impl<'f> ChatPage<'f> {
+    pub(super) fn read(chat: Object<'f>) -> Result<Self, ShapeError> {
+        let found = pick(chat, ["chatInfo", "chatItems"])?;
+        let info = ChatInfo::read(found.need_object(0)?)?;
+        Ok(Self { info, elements: found.need_elements(1)? })
+    }
+
+    /// The conversation.
+    #[must_use]
+    pub const fn chat(&self) -> Option<Chat> {
+        self.info.chat
+    }
+}
+
+impl<'f> Iterator for ChatPage<'f> {
+    type Item = Result<ChatItem<'f>, ShapeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let object = self.elements.next()?.as_object();
+        Some(match object {
+            Some(object) => ChatItem::read_in(&self.info, object),
+            None => Err(ShapeError::new("chatItems")),
+        })
+    }
+}
+
+impl fmt::Debug for ChatPage<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatPage")
+            .field("chat", &self.info.chat)
+            .field("left", &self.elements.clone().count())
+            .finish()
+    }
+}

@@ -1,0 +1,152 @@
+//! Taking named members out of an object in one pass.
+
+use core::fmt;
+
+use crate::json::{Elements, Object, Str, Value};
+
+/// A response or an event whose type is known and whose shape is not: a member that it has to
+/// have is missing, is of another kind, or stands there twice.
+///
+/// ```
+/// use agentwire_core::simplex::frame::Frame;
+/// let frame = Frame::parse(r#"{"resp":{"type":"newChatItems","chatItems":7}}"#).unwrap();
+/// let error = frame.body().unwrap_err();
+/// assert_eq!(error.member, "chatItems");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct ShapeError {
+    /// Which member.
+    pub member: &'static str,
+}
+
+impl ShapeError {
+    pub(super) const fn new(member: &'static str) -> Self {
+        Self { member }
+    }
+}
+
+impl fmt::Display for ShapeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the core's message has no {} as it should be", self.member)
+    }
+}
+
+impl core::error::Error for ShapeError {}
+
+/// The members with these names. `null` is as good as absent: the core writes both.
+pub(super) fn pick<'f, const N: usize>(
+    object: Object<'f>,
+    names: [&'static str; N],
+) -> Result<Picked<'f, N>, ShapeError> {
+    let mut values = [None; N];
+    for (name, value) in object.members() {
+        for (slot, wanted) in values.iter_mut().zip(names) {
+            if name == *wanted {
+                if slot.replace(value).is_some() {
+                    return Err(ShapeError::new(wanted));
+                }
+                break;
+            }
+        }
+    }
+    Ok(Picked { names, values })
+}
+
+/// What [`pick`] has found.
+pub(super) struct Picked<'f, const N: usize> {
+    names: [&'static str; N],
+    values: [Option<Value<'f>>; N],
+}
+
+impl<'f, const N: usize> Picked<'f, N> {
+    fn name(&self, place: usize) -> &'static str {
+        self.names.get(place).copied().unwrap_or_default()
+    }
+
+    /// What was found at this place.
+    pub(super) fn value(&self, place: usize) -> Option<Value<'f>> {
+        self.values.get(place).copied().flatten().filter(|value| !value.is_null())
+    }
+
+    fn need<T>(&self, place: usize, found: Option<T>) -> Result<T, ShapeError> {
+        found.ok_or(ShapeError::new(self.name(place)))
+    }
+
+    pub(super) fn str(&self, place: usize) -> Option<Str<'f>> {
+        self.value(place)?.as_str()
+    }
+
+    pub(super) fn object(&self, place: usize) -> Option<Object<'f>> {
+        self.value(place)?.as_object()
+    }
+
+    pub(super) fn int(&self, place: usize) -> Option<i64> {
+        self.value(place)?.as_integer()
+    }
+
+    pub(super) fn is(&self, place: usize) -> bool {
+        self.value(place).and_then(|value| value.as_bool()) == Some(true)
+    }
+
+    pub(super) fn need_str(&self, place: usize) -> Result<Str<'f>, ShapeError> {
+        self.need(place, self.str(place))
+    }
+
+    pub(super) fn need_object(&self, place: usize) -> Result<Object<'f>, ShapeError> {
+        self.need(place, self.object(place))
+    }
+
+    pub(super) fn need_int(&self, place: usize) -> Result<i64, ShapeError> {
+        self.need(place, self.int(place))
+    }
+
+    pub(super) fn need_elements(&self, place: usize) -> Result<Elements<'f>, ShapeError> {
+        self.need(place, self.value(place).and_then(|value| value.elements()))
+    }
+}
+
+/// The tag of a union: its member `type`.
+pub(super) fn tag(object: Object<'_>) -> Option<Str<'_>> {
+    pick(object, ["type"]).ok()?.str(0)
+}
+
+/// The elements of a list, each read on its own: one that is not as it should be does not spoil
+/// the others.
+///
+/// ```
+/// use agentwire_core::simplex::frame::{Body, Frame};
+/// let text = r#"{"resp":{"type":"contactsList","contacts":[{"contactId":1,"localDisplayName":"ann"},{}]}}"#;
+/// let Ok(Body::Contacts(contacts)) = Frame::parse(text).unwrap().body() else { panic!() };
+/// let read: Vec<bool> = contacts.map(|contact| contact.is_ok()).collect();
+/// assert_eq!(read, [true, false]);
+/// ```
+#[derive(Clone)]
+pub struct List<'f, T> {
+    elements: Elements<'f>,
+    read: fn(Value<'f>) -> Result<T, ShapeError>,
+}
+
+impl<'f, T> List<'f, T> {
+    pub(super) fn new(
+        elements: Elements<'f>,
+        read: fn(Value<'f>) -> Result<T, ShapeError>,
+    ) -> Self {
+        Self { elements, read }
+    }
+}
+
+impl<T> Iterator for List<'_, T> {
+    type Item = Result<T, ShapeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.elements.next().map(self.read)
+    }
+}
+
+impl<T> fmt::Debug for List<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("List").field("left", &self.elements.clone().count()).finish()
+    }
+}
