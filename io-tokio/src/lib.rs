@@ -1,6 +1,7 @@
 //! agentwire on tokio.
 //!
 //! - [`network`]: the embedded loopback, shared by the tasks of one process.
+//! - [`link`]: where a chat core is, and one connection to it.
 //! - [`client`]: calls agents and bots, in a direct chat or in a group.
 //! - [`bot`]: answers calls with handlers of its own.
 //! - [`stdio`] (feature `mcp`, Unix): an MCP server as a child process, spoken to over its
@@ -11,6 +12,7 @@
 mod agent;
 pub mod bot;
 pub mod client;
+pub mod link;
 pub mod network;
 #[cfg(all(feature = "mcp", unix))]
 pub mod stdio;
