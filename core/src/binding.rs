@@ -54,7 +54,13 @@
 //! assert_eq!(Ping.classify(&Expectation::default(), r#"{"pong": 1}"#), Class::Last(End::Answer));
 //! ```
 
+#[cfg(feature = "std")]
+mod guard;
+
 use core::fmt;
+
+#[cfg(feature = "std")]
+pub use guard::Guarded;
 
 use crate::a2a::A2a;
 use crate::json::{self, Object, Str, Writer};

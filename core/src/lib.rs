@@ -23,6 +23,7 @@
 //! | [`profile`] | what profiles, groups and addresses declare, and the choice of a transport |
 //! | [`discovery`] | addresses in `llms.txt`, SimpleX links and names |
 //! | [`simplex`] | the chat core's bot API: commands, frames, and a session over them |
+//! | `turns` | whose request is handled next, so that nobody takes all (feature `alloc`) |
 //! | `loopback` | a stand-in for SimpleX cores, itself a machine (feature `loopback`) |
 //!
 //! A module uses only what stands above it in this table.
@@ -53,7 +54,7 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `std` (default) | `alloc` |
+//! | `std` (default) | `alloc`, [`binding::Guarded`] |
 //! | `alloc` | growable tables, [`chat::session`](chat), the message encoder |
 //! | `loopback` | the stand-in for SimpleX cores |
 //! | `sign` | `rpc::sign`: keys and signatures of Service RPC requests; no heap |
@@ -106,3 +107,5 @@ pub mod simplex;
 pub mod sse;
 mod table;
 pub mod time;
+#[cfg(feature = "alloc")]
+pub mod turns;
