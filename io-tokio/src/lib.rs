@@ -14,5 +14,6 @@ pub mod bot;
 pub mod client;
 pub mod link;
 pub mod network;
+mod not_sent;
 #[cfg(all(feature = "mcp", unix))]
 pub mod stdio;

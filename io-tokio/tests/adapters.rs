@@ -17,7 +17,8 @@ use agentwire_core::chat::{Chat, ContactId, GroupId, Sender};
 use agentwire_core::json::{Object, Writer};
 use agentwire_core::jsonrpc::INTERNAL_ERROR;
 use agentwire_core::loopback::{Fault, Faults, ProfileId};
-use agentwire_tokio::bot::{Bot, Handler, Replier, ReplyError, Request};
+use agentwire_core::turns::TurnLimits;
+use agentwire_tokio::bot::{Bot, BotConfig, Handler, Replier, ReplyError, Request};
 use agentwire_tokio::client::{CallOptions, Client, ClientError, Replies, Target};
 use agentwire_tokio::network::Network;
 use serde_json::{Value, json};
@@ -97,13 +98,21 @@ fn pair(handler: impl Handler<Standard>) -> Pair {
 }
 
 fn pair_with(client: SessionConfig, bot: SessionConfig, handler: impl Handler<Standard>) -> Pair {
+    pair_of(client, BotConfig::from(declared()).session(bot), handler)
+}
+
+fn pair_of(
+    client: SessionConfig,
+    bot: BotConfig<Standard>,
+    handler: impl Handler<Standard>,
+) -> Pair {
     let network = Network::new(1);
     let ann = network.add_profile("ann").expect("a name");
     let bob = network.add_profile("bob").expect("a name");
     let (to_bot, _) = network.connect(&ann, &bob).expect("two profiles");
     let ids = (ann.id(), bob.id());
     let client = Client::with_config(ann, client);
-    let bot = Bot::with_config(bob, declared(), bot, handler);
+    let bot = Bot::start(bob, bot, handler);
     Pair { network, client, ids, to_bot, bot }
 }
 
@@ -467,7 +476,7 @@ async fn a_reply_after_the_deadline_is_refused() {
         });
     assert_eq!(value(&pair.ask("x").await)["error"]["data"]["reason"], "timeout");
     let gone = Err(ReplyError::Answer(AnswerError::Gone));
-    assert_eq!(outcome.await.expect("it ran"), (gone, gone));
+    assert_eq!(outcome.await.expect("it ran"), (gone.clone(), gone));
 }
 
 #[tokio::test]
@@ -554,7 +563,7 @@ async fn a_call_given_up_while_it_is_made_frees_its_place() {
         let sent = timeout(Duration::from_secs(5), seen.recv()).await.expect("there is room");
         assert_eq!(&*sent.expect("the command").profile, "ann");
     }
-    pair.call(mcp(9, "x")).await;
+    drop(pair.call(mcp(9, "x")).await);
 }
 
 #[tokio::test]
@@ -765,7 +774,7 @@ async fn thousand() {
     let gate = Arc::new(Notify::new());
     let open = Arc::new(AtomicUsize::new(0));
     let (release, count) = (Arc::clone(&gate), Arc::clone(&open));
-    let pair = Arc::new(pair(move |request: Request, replier: Replier| {
+    let handler = move |request: Request, replier: Replier| {
         let (gate, count) = (Arc::clone(&gate), Arc::clone(&count));
         async move {
             let released = gate.notified();
@@ -773,7 +782,11 @@ async fn thousand() {
             released.await;
             echo(request, replier).await;
         }
-    }));
+    };
+    // One caller, who may have them all handled at once.
+    let turns = TurnLimits::default().running(1_000).running_per_caller(1_000);
+    let config = BotConfig::from(declared()).turns(turns);
+    let pair = Arc::new(pair_of(SessionConfig::default(), config, handler));
     let mut calls = JoinSet::new();
     for id in 0..1_000 {
         let pair = Arc::clone(&pair);

@@ -7,19 +7,17 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use agentwire_core::binding::{End, Failure, Standard};
-use agentwire_core::chat::session::{Declared, Session, SessionConfig};
+use agentwire_core::chat::session::Declared;
 use agentwire_core::jsonrpc::METHOD_NOT_FOUND;
 use agentwire_core::loopback::{
     Faults, ServiceAddress, ServiceOrigin, ServiceRequestError, ServiceTarget,
 };
-use agentwire_core::rpc::session::{
-    ServiceReply, ServiceReplyKind, ServiceSession, ServiceSessionConfig,
-};
+use agentwire_core::rpc::session::{ServiceReply, ServiceReplyKind};
 use agentwire_core::rpc::{
     CoreFailure, ErrorCode, Executed, Retry, ServiceAnswerError, ServiceCallError, SignerKey,
 };
-use agentwire_tokio::bot::{Bot, Handler, Replier, ReplyError, Request, Via};
-use agentwire_tokio::client::{CallOptions, Client, RequestError, RequestOptions};
+use agentwire_tokio::bot::{Bot, BotConfig, Handler, Replier, ReplyError, Request, Via};
+use agentwire_tokio::client::{self, CallOptions, Client, RequestError, RequestOptions};
 use agentwire_tokio::network::{Network, ServiceNotSent};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -71,22 +69,15 @@ fn pair(handler: impl Handler<Standard>) -> Pair {
     let (contact, _) = network.connect(&ann, &bob).expect("two profiles");
     let address = network.open_address(&bob).expect("its first");
     let declared = || vec![Declared::new(Standard::MCP, ["2026-07-28"])];
-    let session = Session::new(SessionConfig::default(), declared());
-    let service = ServiceSession::new(ServiceSessionConfig::default(), declared());
+    let config = BotConfig::from(declared()).service(declared());
     let client = Client::start(ann);
-    Pair {
-        network,
-        client,
-        address,
-        contact,
-        bot: Bot::with_service(bob, session, service, handler),
-    }
+    Pair { network, client, address, contact, bot: Bot::start(bob, config, handler) }
 }
 
 impl Pair {
     async fn ask_with(
         &self,
-        target: impl Into<ServiceTarget>,
+        target: impl Into<client::ServiceTarget>,
         options: RequestOptions,
     ) -> Result<ServiceReply, RequestError> {
         self.client.request(Standard::MCP, target, mcp("tools/list"), options).await
@@ -223,7 +214,7 @@ async fn what_is_not_sent_is_an_error() {
     let plain = pair.network.with(|net| net.create_address(carol.id(), false)).expect("its first");
     let error = ServiceRequestError::NoRatchetKeys;
     let refused = pair.ask_with(plain, RequestOptions::default()).await;
-    assert_eq!(refused, Err(RequestError::NotSent(error)));
+    assert_eq!(refused, Err(RequestError::NotSent(error.into())));
     let observed = seen.recv().await.expect("observed");
     assert_eq!(observed.message, Err(ServiceNotSent::Request(error)));
 

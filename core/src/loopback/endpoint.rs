@@ -117,6 +117,8 @@ impl From<ServiceAddress> for ServiceTarget {
 pub struct SentService {
     /// What it is.
     pub origin: ServiceOrigin,
+    /// The request that it responds to, if it is a response.
+    pub request_id: Option<RequestId>,
     /// Whom it is for.
     pub to: Option<ProfileId>,
     /// The envelope as the session wrote it; the core writes it anew.
@@ -361,7 +363,14 @@ impl<B: Binding> Endpoint<B> {
                         let (json_len, framed_len) = (sent.json_len, sent.framed_len);
                         let is_signed = target.signer.is_some();
                         let origin = ServiceOrigin::Request { call, is_signed };
-                        ServiceStep::Sent(SentService { origin, to, text, json_len, framed_len })
+                        ServiceStep::Sent(SentService {
+                            origin,
+                            request_id: None,
+                            to,
+                            text,
+                            json_len,
+                            framed_len,
+                        })
                     }
                     Err(error) => {
                         let input = ServiceInput::Failure { call, failure: error.failure() };
@@ -376,6 +385,7 @@ impl<B: Binding> Endpoint<B> {
                 match net.service_response(now, self.profile, request_id.as_str(), &text) {
                     Ok(sent) => ServiceStep::Sent(SentService {
                         origin: ServiceOrigin::Response(error),
+                        request_id: Some(request_id),
                         to,
                         text,
                         json_len: sent.json_len,

@@ -105,8 +105,12 @@ impl Core {
         &self.url
     }
 
-    /// Makes a connection. Dropping the future makes none.
-    pub(crate) async fn connect(&self) -> Result<Link, LinkError> {
+    /// Makes one connection. Dropping the future makes none. A
+    /// [`Client`](crate::client::Client) makes its own.
+    ///
+    /// # Errors
+    /// [`LinkError`]
+    pub async fn connect(&self) -> Result<Link, LinkError> {
         let limit = self.connect_timeout;
         timeout(limit, self.open()).await.map_err(|_| LinkError::TimedOut(limit))?
     }

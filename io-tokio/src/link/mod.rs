@@ -30,17 +30,31 @@ use futures_core::Stream;
 use futures_sink::Sink;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::{Bytes, Message, Utf8Bytes};
+use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use connect::Socket;
 pub use connect::{CONNECT_TIMEOUT, Core, MAX_FRAME, PING_AFTER, SILENT_AFTER};
 pub use error::LinkError;
+pub use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// How long the other side has to take note of the end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A connection: whole text frames in both directions.
-pub(crate) struct Link {
+/// A connection: whole text frames in both directions, whatever they say.
+///
+/// ```no_run
+/// use agentwire_tokio::link::{Core, LinkError};
+///
+/// # async fn ask() -> Result<(), LinkError> {
+/// let mut link = Core::new("ws://127.0.0.1:5225").connect().await?;
+/// link.push(String::from(r#"{"corrId":"1","cmd":"/version"}"#));
+/// // The core may have something else to tell first.
+/// while !link.receive().await?.contains(r#""corrId":"1""#) {}
+/// link.close().await;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Link {
     stream: WebSocketStream<Box<dyn Socket>>,
     /// What waits to be written.
     outgoing: VecDeque<Message>,
@@ -73,21 +87,24 @@ impl Link {
         }
     }
 
-    /// Writes a frame when the socket takes it; [`receive`](Self::receive) and
-    /// [`flush`](Self::flush) see to it.
-    pub(crate) fn push(&mut self, frame: String) {
+    /// Writes a frame as soon as the socket takes it: while the link is asked to
+    /// [receive](Self::receive) or to [close](Self::close). Whoever pushes looks how much
+    /// [waits](Self::waiting).
+    pub fn push(&mut self, frame: String) {
         self.outgoing.push_back(Message::text(frame));
     }
 
     /// How many frames wait for the socket.
-    pub(crate) fn waiting(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.outgoing.len()
     }
 
     /// The next frame. What waits is written meanwhile. Dropping the future loses nothing; after
     /// an error the link is of no use.
-    #[cfg(test)]
-    async fn receive(&mut self) -> Result<Utf8Bytes, LinkError> {
+    ///
+    /// # Errors
+    /// [`LinkError`]
+    pub async fn receive(&mut self) -> Result<Utf8Bytes, LinkError> {
         poll_fn(|cx| self.poll_receive(cx)).await
     }
 
@@ -163,7 +180,7 @@ impl Link {
     }
 
     /// Writes what waits and says goodbye, as far as the other side takes it within a second.
-    pub(crate) async fn close(mut self) {
+    pub async fn close(mut self) {
         self.outgoing.push_back(Message::Close(None));
         let written = poll_fn(|cx| self.poll_write(cx));
         // It ends either way.

@@ -287,7 +287,8 @@ async fn an_opening_that_never_ends_is_given_up() {
 
 #[tokio::test]
 async fn what_speaks_no_websocket_is_named() {
-    let answers: [(&[u8], fn(&LinkError) -> bool); 4] = [
+    type IsExpected = fn(&LinkError) -> bool;
+    let answers: [(&[u8], IsExpected); 4] = [
         (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", |error| {
             *error == LinkError::Status(404)
         }),

@@ -8,12 +8,12 @@ use std::sync::{Arc, Weak};
 
 use agentwire_core::a2a;
 use agentwire_core::binding::{End, Standard};
-use agentwire_core::chat::session::{Declared, Reply, ReplyKind, Session, SessionConfig};
+use agentwire_core::chat::session::{Declared, Reply, ReplyKind};
 use agentwire_core::chat::{Chat, ContactId};
 use agentwire_core::loopback::{self, ProfileId, ServiceAddress, ServiceTarget};
 use agentwire_core::mcp::{META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, REVISION};
-use agentwire_core::rpc::session::{ServiceReplyKind, ServiceSession, ServiceSessionConfig};
-use agentwire_tokio::bot::Bot;
+use agentwire_core::rpc::session::ServiceReplyKind;
+use agentwire_tokio::bot::{Bot, BotConfig};
 use agentwire_tokio::client::{
     CallOptions, Client, ClientError, RequestError, RequestOptions, Target,
 };
@@ -116,12 +116,11 @@ impl Demo {
         };
         let bolt_address = network.open_address(&bolt).map_err(set_up)?;
         let shop = |name, stock, server| Shop { name, stock, server };
-        let chat = Session::new(SessionConfig::default(), declared());
-        let service = ServiceSession::new(ServiceSessionConfig::default(), declared());
+        let both = BotConfig::from(declared()).service(declared());
         Ok(Self {
             client: Client::start(agent),
             acme: Bot::start(acme, declared(), shop("acme", 12, server.clone())),
-            bolt: Bot::with_service(bolt, chat, service, shop("bolt", 3, None)),
+            bolt: Bot::start(bolt, both, shop("bolt", 3, None)),
             server,
             network,
             ids,

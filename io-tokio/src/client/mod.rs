@@ -1,20 +1,27 @@
 //! Calling: [`Client`].
 
+mod replies;
+mod target;
+
 use core::fmt;
 use core::time::Duration;
+use std::sync::Arc;
 
-use agentwire_core::binding::{Binding, Standard};
-use agentwire_core::chat::caller::{CallError, CallId, TimedOut};
-use agentwire_core::chat::session::{Reply, Session, SessionConfig};
-use agentwire_core::loopback::{SendError, ServiceRequestError, ServiceTarget};
+use agentwire_core::binding::{Binding, Guarded, Standard};
+use agentwire_core::chat::caller::{CallError, TimedOut};
+use agentwire_core::chat::session::{Session, SessionConfig};
 use agentwire_core::rpc::session::{ServiceReply, ServiceSession, ServiceSessionConfig};
 use agentwire_core::rpc::{ServiceCall, ServiceCallError};
+use agentwire_core::turns::TurnLimits;
 use tokio::sync::{mpsc, oneshot};
 
 pub use agentwire_core::chat::{CallOptions, Target};
 
-use crate::agent::{Agent, Command, Delivery, REPLIES};
+use crate::agent::{Agent, Command, Embedded, Machine, REPLIES, ServiceTicket};
 use crate::network::Profile;
+pub use crate::not_sent::NotSent;
+pub use replies::Replies;
+pub use target::ServiceTarget;
 
 /// Why a call was not made, or how it ended without a last reply.
 ///
@@ -27,8 +34,8 @@ use crate::network::Profile;
 pub enum ClientError {
     /// The session does not make it.
     Call(CallError<'static>),
-    /// The chat core refuses to send the command.
-    NotSent(SendError),
+    /// The chat core has not sent the command.
+    NotSent(NotSent),
     /// Its wait is over. In a broadcast without a number of answers this is the usual end.
     TimedOut(TimedOut),
     /// Too many replies waited to be taken, so the call was given up.
@@ -41,7 +48,7 @@ impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Call(error) => error.fmt(f),
-            Self::NotSent(error) => write!(f, "the chat core refuses the command: {error}"),
+            Self::NotSent(error) => write!(f, "the command was not sent: {error}"),
             Self::TimedOut(end) => {
                 write!(
                     f,
@@ -69,8 +76,8 @@ impl core::error::Error for ClientError {}
 pub enum RequestError {
     /// The session does not make it.
     Call(ServiceCallError<'static>),
-    /// The chat core refuses to send it.
-    NotSent(ServiceRequestError),
+    /// The chat core has not sent it.
+    NotSent(NotSent),
     /// The client's task has ended. The request may have been sent.
     Closed,
 }
@@ -79,7 +86,7 @@ impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Call(error) => error.fmt(f),
-            Self::NotSent(error) => write!(f, "the chat core refuses the request: {error}"),
+            Self::NotSent(error) => write!(f, "the request was not sent: {error}"),
             Self::Closed => f.write_str("the client has ended"),
         }
     }
@@ -197,16 +204,20 @@ impl<B: Binding + Send + 'static> Client<B> {
     /// # Panics
     /// As [`start`](Self::start).
     pub fn with_config(profile: Profile, config: SessionConfig) -> Self {
-        let (commands, receiver) = mpsc::unbounded_channel();
         let session = Session::new(config, Vec::new());
         let service = ServiceSession::new(ServiceSessionConfig::default(), Vec::new());
-        tokio::spawn(Agent::new(profile, session, service, receiver, None).run());
+        Self::spawn(Embedded::new(profile, session, service))
+    }
+
+    fn spawn(machine: impl Machine<Guarded<B>>) -> Self {
+        let (commands, receiver) = mpsc::unbounded_channel();
+        tokio::spawn(Agent::new(machine, receiver, None, TurnLimits::default()).run());
         Self { commands }
     }
 
     /// Makes a request over Service RPC and waits for its end: the response, or why there is none,
-    /// and whether it has been executed. Dropping this future stops waiting; the request may have
-    /// been sent.
+    /// and whether it has been executed. Dropping this future stops waiting and frees the request's
+    /// place; it may have been sent.
     ///
     /// ```
     /// use agentwire_core::binding::Standard;
@@ -235,10 +246,16 @@ impl<B: Binding + Send + 'static> Client<B> {
     ) -> Result<ServiceReply, RequestError> {
         let (done, is_done) = oneshot::channel();
         let target = target.into();
-        options.is_signed = target.signer.is_some();
-        let command = Command::Request { binding, target, request: request.into(), options, done };
+        options.is_signed = target.is_signed();
+        let (binding, ticket) = (Guarded::new(binding), ServiceTicket::default());
+        let mut pending =
+            Pending { ticket: Arc::clone(&ticket), commands: &self.commands, is_over: false };
+        let request = request.into();
+        let command = Command::Request { binding, target, request, options, ticket, done };
         self.commands.send(command).map_err(|_| RequestError::Closed)?;
-        is_done.await.map_err(|_| RequestError::Closed)?
+        let result = is_done.await.map_err(|_| RequestError::Closed)?;
+        pending.is_over = true;
+        result
     }
 
     pub(crate) const fn of(commands: mpsc::UnboundedSender<Command<B>>) -> Self {
@@ -263,7 +280,8 @@ impl<B: Binding + Send + 'static> Client<B> {
         let (target, request) = (target.into(), request.into());
         // It travels to the task and back: whoever drops it from then on cancels the call.
         let commands = self.commands.clone();
-        let replies = Replies { call: None, receiver, commands, is_over: false };
+        let replies = Replies::new(receiver, commands);
+        let binding = Guarded::new(binding);
         let command =
             Command::Call { binding, target, request, options, deliveries, replies, made };
         self.commands.send(command).map_err(|_| ClientError::Closed)?;
@@ -271,77 +289,18 @@ impl<B: Binding + Send + 'static> Client<B> {
     }
 }
 
-/// The replies to one call, in the order of their arrival, each with its sender.
-///
-/// At most 256 of them wait to be taken ([`ClientError::Lagged`]). Dropping it stops waiting for
-/// more, and frees the call's place. [`Client`] shows where it comes from.
-///
-/// ```
-/// use agentwire_tokio::client::{ClientError, Replies};
-/// async fn texts(mut replies: Replies) -> Result<Vec<String>, ClientError> {
-///     let mut texts = Vec::new();
-///     while let Some(reply) = replies.next().await {
-///         texts.push(reply?.text);
-///     }
-///     Ok(texts)
-/// }
-/// ```
-#[derive(Debug)]
-pub struct Replies<B = Standard> {
-    /// `None` until it is made.
-    pub(crate) call: Option<CallId>,
-    receiver: mpsc::Receiver<Delivery>,
-    commands: mpsc::UnboundedSender<Command<B>>,
+/// A request that nobody waits for once this is dropped.
+struct Pending<'c, B> {
+    ticket: ServiceTicket,
+    commands: &'c mpsc::UnboundedSender<Command<B>>,
     is_over: bool,
 }
 
-impl<B> Replies<B> {
-    /// The next reply. `None` once the call has ended; an error, after which there is nothing
-    /// more, if it ended otherwise than with its last reply. No reply is lost if the future is
-    /// dropped before it is done.
-    pub async fn next(&mut self) -> Option<Result<Reply, ClientError>> {
-        if self.is_over {
-            return None;
-        }
-        match self.receiver.recv().await {
-            Some(Delivery::Reply(reply)) => {
-                self.is_over = reply.is_end;
-                Some(Ok(reply))
-            }
-            end => {
-                self.is_over = true;
-                Some(Err(match end {
-                    Some(Delivery::TimedOut(end)) => ClientError::TimedOut(end),
-                    Some(Delivery::NotSent(error)) => ClientError::NotSent(error),
-                    // The queue was full, or the task is gone: that takes no more commands before
-                    // it drops its side of this.
-                    _ if self.commands.is_closed() => ClientError::Closed,
-                    _ => ClientError::Lagged,
-                }))
-            }
-        }
-    }
-
-    /// The last reply of the one that was called; what comes before it is passed over.
-    ///
-    /// # Errors
-    /// [`ClientError`] when the call ends without one.
-    pub async fn last(mut self) -> Result<Reply, ClientError> {
-        while let Some(reply) = self.next().await {
-            let reply = reply?;
-            if reply.kind.is_last() {
-                return Ok(reply);
-            }
-        }
-        Err(ClientError::Closed)
-    }
-}
-
-impl<B> Drop for Replies<B> {
+impl<B> Drop for Pending<'_, B> {
     fn drop(&mut self) {
-        if let Some(call) = self.call.filter(|_| !self.is_over) {
+        if !self.is_over {
             // The task is gone, or it stops waiting.
-            let _ = self.commands.send(Command::Cancel(call));
+            let _ = self.commands.send(Command::CancelRequest(Arc::clone(&self.ticket)));
         }
     }
 }

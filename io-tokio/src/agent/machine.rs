@@ -1,0 +1,86 @@
+//! What the [`Agent`](super::Agent) turns: a session and whatever carries its messages.
+
+use core::future::Future;
+
+use agentwire_core::binding::{Binding, Failure};
+use agentwire_core::chat::caller::{Call, CallError, CallId};
+use agentwire_core::chat::responder::{RespondError, Token, TokenKey};
+use agentwire_core::chat::session::{Event, NotifyError};
+use agentwire_core::chat::size::TooLarge;
+use agentwire_core::rpc::session::ServiceEvent;
+use agentwire_core::rpc::{RequestId, ServiceAnswerError, ServiceCall, ServiceCallId};
+use agentwire_core::time::Instant;
+
+use crate::client::{NotSent, RequestError, ServiceTarget};
+
+/// One step that a machine has taken.
+pub(crate) enum Step<B> {
+    /// Nothing that the agent has to know.
+    Nothing,
+    Event(Event<B>),
+    /// The command of a call was refused.
+    CommandNotSent(CallId, NotSent),
+    /// The first answer to this request that was not settled yet has been sent, or not.
+    Answer(TokenKey, Result<(), NotSent>),
+    Service(ServiceEvent<B>),
+    RequestNotSent(ServiceCallId, NotSent),
+    /// The response to this request has been sent, or not.
+    Response(RequestId, Result<(), NotSent>),
+    /// Nothing before this time, or before something arrives.
+    Idle(Option<Instant>),
+}
+
+pub(crate) trait Machine<B: Binding>: Send + 'static {
+    fn now(&self) -> Instant;
+
+    fn call(&mut self, call: &Call<'_, B>) -> Result<CallId, CallError<'static>>;
+
+    fn cancel(&mut self, call: CallId);
+
+    fn request(
+        &mut self,
+        target: ServiceTarget,
+        call: &ServiceCall<'_, B>,
+    ) -> Result<ServiceCallId, RequestError>;
+
+    fn cancel_request(&mut self, call: ServiceCallId);
+
+    fn notify(&mut self, token: &Token, text: &str) -> Result<Option<TooLarge>, NotifyError>;
+
+    fn respond(&mut self, token: Token, text: &str) -> Result<Option<TooLarge>, RespondError>;
+
+    /// An error means that the command has been answered, and that is what this is for.
+    fn fail(&mut self, token: Token, failure: &Failure<'_>);
+
+    fn respond_service(
+        &mut self,
+        request: &RequestId,
+        text: &str,
+    ) -> Result<Option<TooLarge>, ServiceAnswerError>;
+
+    fn fail_service(&mut self, request: &RequestId, failure: &Failure<'_>);
+
+    /// The request needs a conversation.
+    fn require_conversation(&mut self, request: &RequestId);
+
+    /// Takes no new commands from now on.
+    fn stop(&mut self);
+
+    /// Whether nothing is open or on its way any more.
+    fn is_done(&self) -> bool;
+
+    /// Whatever arrives from here on ends the next [`wait`](Self::wait).
+    fn begin(&mut self) {}
+
+    fn step(&mut self) -> Step<B>;
+
+    /// Called after some steps, before the others have their turn.
+    fn end(&mut self) {}
+
+    /// Waits until there may be another step, at the latest at this time. Dropping the future
+    /// loses nothing.
+    fn wait(&mut self, until: Option<Instant>) -> impl Future<Output = ()> + Send;
+
+    /// What there is to do after the last step.
+    fn close(self) -> impl Future<Output = ()> + Send;
+}

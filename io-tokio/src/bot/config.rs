@@ -1,0 +1,123 @@
+//! What a bot serves, for whom, and within which limits: [`BotConfig`].
+
+use core::fmt;
+
+use agentwire_core::binding::{Binding, Guarded, Standard};
+use agentwire_core::chat::session::{Declared, SessionConfig};
+use agentwire_core::rpc::session::ServiceSessionConfig;
+use agentwire_core::turns::TurnLimits;
+
+use super::handler::Everybody;
+
+/// What a [`Bot`](super::Bot) serves, for whom, and within which limits. A list of protocols is one
+/// with the usual limits.
+///
+/// ```
+/// use agentwire_core::binding::Standard;
+/// use agentwire_core::chat::session::Declared;
+/// use agentwire_core::turns::TurnLimits;
+/// use agentwire_tokio::bot::BotConfig;
+///
+/// let config = BotConfig::from(vec![Declared::new(Standard::A2A, ["1.0"])])
+///     .service(vec![Declared::new(Standard::A2A, ["1.0"])])
+///     .turns(TurnLimits::default().running_per_caller(2));
+/// assert_eq!(config.turns.running_per_caller, 2);
+/// ```
+#[non_exhaustive]
+pub struct BotConfig<B = Standard, G = Everybody> {
+    /// The protocols in conversations.
+    pub declared: Vec<Declared<B>>,
+    /// The protocols over Service RPC.
+    pub service: Vec<Declared<B>>,
+    /// The limits of conversations.
+    pub session: SessionConfig,
+    /// The limits of Service RPC.
+    pub service_session: ServiceSessionConfig,
+    /// How much is handled at once, of everybody and of one.
+    pub turns: TurnLimits,
+    /// Who may call.
+    pub gate: G,
+}
+
+impl<B> Default for BotConfig<B> {
+    fn default() -> Self {
+        Self {
+            declared: Vec::new(),
+            service: Vec::new(),
+            session: SessionConfig::default(),
+            service_session: ServiceSessionConfig::default(),
+            turns: TurnLimits::default(),
+            gate: Everybody,
+        }
+    }
+}
+
+impl<B> From<Vec<Declared<B>>> for BotConfig<B> {
+    fn from(declared: Vec<Declared<B>>) -> Self {
+        Self { declared, ..Self::default() }
+    }
+}
+
+impl<B, G> BotConfig<B, G> {
+    /// Serving these protocols in conversations.
+    #[must_use]
+    pub fn declared(mut self, declared: Vec<Declared<B>>) -> Self {
+        self.declared = declared;
+        self
+    }
+
+    /// Serving these over Service RPC.
+    #[must_use]
+    pub fn service(mut self, declared: Vec<Declared<B>>) -> Self {
+        self.service = declared;
+        self
+    }
+
+    /// With these limits of conversations.
+    #[must_use]
+    pub fn session(mut self, session: SessionConfig) -> Self {
+        self.session = session;
+        self
+    }
+
+    /// With these limits of Service RPC.
+    #[must_use]
+    pub fn service_session(mut self, session: ServiceSessionConfig) -> Self {
+        self.service_session = session;
+        self
+    }
+
+    /// With so much handled at once.
+    #[must_use]
+    pub fn turns(mut self, turns: TurnLimits) -> Self {
+        self.turns = turns;
+        self
+    }
+
+    /// For those whom this admits.
+    #[must_use]
+    pub fn gate<T>(self, gate: T) -> BotConfig<B, T> {
+        let Self { declared, service, session, service_session, turns, .. } = self;
+        BotConfig { declared, service, session, service_session, turns, gate }
+    }
+}
+
+impl<B, G> fmt::Debug for BotConfig<B, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BotConfig")
+            .field("declared", &self.declared.len())
+            .field("service", &self.service.len())
+            .field("session", &self.session)
+            .field("service_session", &self.service_session)
+            .field("turns", &self.turns)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The same protocols, with guards around their bindings.
+pub(super) fn guarded<B: Binding>(declared: Vec<Declared<B>>) -> Vec<Declared<Guarded<B>>> {
+    let guard = |declared: Declared<B>| {
+        Declared::new(Guarded::new(*declared.binding()), declared.versions().iter().cloned())
+    };
+    declared.into_iter().map(guard).collect()
+}
