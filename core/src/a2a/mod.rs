@@ -20,9 +20,11 @@
 //! |---|---|
 //! | what a request is for: methods, versions, service parameters, credentials | [`Method`], [`Version`], [`ServiceParameters`], [`Carrier`] |
 //! | what an answer is: the events of a stream, the states of a task | [`StreamEvent`], [`TaskState`] |
+//! | whether a message is one of A2A 1.0, field by field | [`check_params`], [`check_result`] |
 //! | errors with their reasons | [`A2aError`], [`ErrorBody`] |
 
 mod binding;
+mod check;
 pub mod credential;
 mod error;
 mod method;
@@ -33,6 +35,10 @@ mod version;
 mod word;
 
 pub use binding::A2a;
+pub use check::{
+    FieldPath, Form, MAX_VIOLATIONS, Problem, Violation, check_params, check_result,
+    write_invalid_params,
+};
 pub use credential::{Carrier, sets_push_config};
 pub use error::{A2aError, ErrorBody};
 pub use method::Method;
