@@ -16,6 +16,8 @@
 //! proxy's own on the way there, since callers may use the same; each caller gets its own back, to
 //! the byte.
 
+use core::fmt;
+
 use super::check::{Form, check_params, write_invalid_params};
 use super::credential::sets_push_config;
 use super::error::{A2aError, ErrorBody};
@@ -126,8 +128,10 @@ impl<'m> Incoming<'m> {
         let id = accepted.id;
         let refuse = |failure| Err(Refused { cause: Cause::Failure(failure), id });
         // The binding has read both of them before.
-        let request = Request::parse(text)
-            .map_err(|rejected| Refused { cause: Cause::Failure(Failure::InvalidMessage(rejected.fault)), id })?;
+        let request = Request::parse(text).map_err(|rejected| Refused {
+            cause: Cause::Failure(Failure::InvalidMessage(rejected.fault)),
+            id,
+        })?;
         let parameters = match ServiceParameters::of_request(&request) {
             Ok(parameters) => parameters,
             Err(why) => return refuse(Failure::InvalidRequest(why)),
@@ -175,15 +179,17 @@ impl<'m> Incoming<'m> {
         self.write_head(out, id);
         if let Some(params) = self.params {
             out.raw(",\"params\":");
-            write_members(out, params, &mut |out, name, value| {
-                let message = value.as_object().filter(|_| name == *"message");
-                let Some(message) = message else { return false };
-                out.raw(name.get()).raw(":");
-                write_members(out, message, &mut |_, name, _| {
-                    is_field(name, "taskId") || is_field(name, "contextId")
-                }, Left::Out);
-                true
-            }, Left::Written);
+            out.raw("{");
+            for (place, (name, value)) in params.members().enumerate() {
+                out.raw(if place == 0 { "" } else { "," }).raw(name.get()).raw(":");
+                match value.as_object().filter(|_| name == *"message") {
+                    Some(message) => write_without_ids(out, message),
+                    None => {
+                        out.value(value);
+                    }
+                }
+            }
+            out.raw("}");
         }
         out.raw("}");
     }
@@ -191,5 +197,233 @@ impl<'m> Incoming<'m> {
     fn write_head(&self, out: &mut Writer<'_>, id: i64) {
         out.raw("{\"jsonrpc\":\"2.0\",\"id\":").int(id);
         out.raw(",\"method\":").string(self.method.name());
+    }
+}
+
+/// A message without its task and its context.
+fn write_without_ids(out: &mut Writer<'_>, message: Object<'_>) {
+    let names_one = |name| is_field(name, "taskId") || is_field(name, "contextId");
+    out.raw("{");
+    let kept = message.members().filter(|(name, _)| !names_one(*name));
+    for (place, (name, value)) in kept.enumerate() {
+        out.raw(if place == 0 { "" } else { "," }).raw(name.get()).raw(":").value(value);
+    }
+    out.raw("}");
+}
+
+/// An answer of the agent's HTTP interface.
+///
+/// ```
+/// use agentwire_core::a2a::{Answer, AnswerFault};
+/// use agentwire_core::json;
+///
+/// let answer = Answer::read(r#"{"jsonrpc":"2.0","id":7,"result":{ }}"#, 7).unwrap();
+/// assert_eq!(json::to_text(|out| answer.write(out, "\"x\"")), r#"{"jsonrpc":"2.0","id":"x","result":{ }}"#);
+/// let other = Answer::read(r#"{"jsonrpc":"2.0","id":8,"result":{}}"#, 7);
+/// assert_eq!(other.unwrap_err(), AnswerFault::OtherId);
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Answer<'m> {
+    /// With a result, or one event of a stream.
+    Result(Value<'m>),
+    /// With an error.
+    Error {
+        /// Its code.
+        code: i64,
+        /// The whole error.
+        error: Value<'m>,
+    },
+}
+
+/// Why something that an agent sent does not answer a request.
+///
+/// ```
+/// use agentwire_core::a2a::Answer;
+/// let fault = Answer::read("<html>", 7).unwrap_err();
+/// assert_eq!(fault.to_string(), "the agent's answer is not JSON-RPC: byte 0x3c cannot stand here (byte 0)");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum AnswerFault {
+    /// It is not a JSON-RPC message.
+    NotJsonRpc(Fault),
+    /// It is a request or a notification.
+    NotAnAnswer,
+    /// It answers another request.
+    OtherId,
+}
+
+impl fmt::Display for AnswerFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotJsonRpc(fault) => write!(f, "the agent's answer is not JSON-RPC: {fault}"),
+            Self::NotAnAnswer => f.write_str("the agent sent a message that is no answer"),
+            Self::OtherId => f.write_str("the agent's answer has another id"),
+        }
+    }
+}
+
+impl core::error::Error for AnswerFault {}
+
+impl<'m> Answer<'m> {
+    /// Reads an answer to the request with this id. An error without an id answers it too: the
+    /// agent could not read the id. Some agents write a number back as a string.
+    ///
+    /// # Errors
+    /// [`AnswerFault`]
+    pub fn read(text: &'m str, id: i64) -> Result<Self, AnswerFault> {
+        let is_own = |answered: Id<'_>| {
+            let Ok(answered) = Value::parse(answered.get()) else { return false };
+            match answered.as_str() {
+                Some(text) => text.as_plain().is_some_and(|text| text.parse() == Ok(id)),
+                None => answered.as_integer() == Some(id),
+            }
+        };
+        match Message::parse(text).map_err(|rejected| AnswerFault::NotJsonRpc(rejected.fault))? {
+            Message::Response(response) if is_own(response.id) => Ok(Self::Result(response.result)),
+            Message::Error(error) if error.id.is_none_or(is_own) => {
+                let whole = error.object.get("error").ok().flatten();
+                let whole = whole.ok_or(AnswerFault::NotJsonRpc(Fault::ErrorObject))?;
+                Ok(Self::Error { code: error.code, error: whole })
+            }
+            Message::Response(_) | Message::Error(_) => Err(AnswerFault::OtherId),
+            Message::Request(_) | Message::Notification(_) => Err(AnswerFault::NotAnAnswer),
+        }
+    }
+
+    /// Writes it with the caller's id, as JSON text.
+    pub fn write(&self, out: &mut Writer<'_>, id: &str) {
+        out.raw("{\"jsonrpc\":\"2.0\",\"id\":").raw(id);
+        match self {
+            Self::Result(result) => out.raw(",\"result\":").value(*result),
+            Self::Error { error, .. } => out.raw(",\"error\":").value(*error),
+        };
+        out.raw("}");
+    }
+}
+
+/// Writes the error for an answer that is none: -32006.
+///
+/// ```
+/// use agentwire_core::{a2a::{AnswerFault, write_invalid_answer}, json};
+/// let text = json::to_text(|out| write_invalid_answer(out, Some("7"), &AnswerFault::OtherId));
+/// assert!(text.contains(r#""code":-32006,"message":"the agent's answer has another id""#));
+/// ```
+pub fn write_invalid_answer(out: &mut Writer<'_>, id: Option<&str>, fault: &AnswerFault) {
+    let message = match fault {
+        AnswerFault::NotJsonRpc(_) => "the agent's answer is not JSON-RPC",
+        AnswerFault::NotAnAnswer => "the agent sent a message that is no answer",
+        AnswerFault::OtherId => "the agent's answer has another id",
+    };
+    ErrorBody::new(A2aError::InvalidAgentResponse).message(message).write(out, id, &[]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::to_text;
+    use std::format;
+    use std::string::String;
+
+    fn request(method: &str, params: &str, parameters: &str) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params},"a2a-service-parameters":{parameters}}}"#
+        )
+    }
+
+    fn refused(text: &str, place: Place) -> String {
+        match Incoming::read(text, place, &["X-Acme"]) {
+            Ok(_) => String::new(),
+            Err(refused) => to_text(|out| refused.write(out)),
+        }
+    }
+
+    const VERSION: &str = r#"{"A2A-Version":"1.0"}"#;
+
+    #[test]
+    fn what_goes_no_further_is_answered_in_the_documents_order() {
+        for (text, code) in [
+            (String::from("{bad"), "-32700"),
+            (String::from(r#"{"jsonrpc":"1.0","id":1,"method":"GetTask"}"#), "-32600"),
+            (request("GetTask", "{}", r#"{"A2A-Version":1}"#), "-32600"),
+            (request("GetTask", "[]", VERSION), "-32602"),
+            (request("GetTask", r#"{"id":"t"}"#, "{}"), "-32009"),
+            (request("GetTask", r#"{"id":"t"}"#, r#"{"A2A-Version":"99.0"}"#), "-32009"),
+            (request("tasks/get", r#"{"id":"t"}"#, VERSION), "-32601"),
+            (request("GetTask", "{}", VERSION), "-32602"),
+            (request("CreateTaskPushNotificationConfig", "{}", VERSION), "-32003"),
+            (
+                request(
+                    "SendMessage",
+                    r#"{"message":{"messageId":"m","role":1,"parts":[{"text":"x"}]},
+                    "configuration":{"task_push_notification_config":{"url":"https://h/"}}}"#,
+                    VERSION,
+                ),
+                "-32003",
+            ),
+        ] {
+            let answer = refused(&text, Place::Direct);
+            assert!(answer.contains(&format!("\"code\":{code},")), "{text} {answer}");
+        }
+        assert_eq!(refused(&request("GetTask", r#"{"id":"t"}"#, VERSION), Place::Group), "");
+    }
+
+    #[test]
+    fn a_credential_that_the_card_names_goes_no_further_in_a_group() {
+        let text =
+            request("GetTask", r#"{"id":"t"}"#, r#"{"A2A-Version":"1.0","x-acme":"secret"}"#);
+        assert_eq!(refused(&text, Place::Direct), "");
+        let answer = refused(&text, Place::Group);
+        assert!(answer.contains("CREDENTIAL_IN_GROUP") && !answer.contains("secret"), "{answer}");
+    }
+
+    #[test]
+    fn ids_come_back_as_they_were_written() {
+        for id in ["1", "\"1\"", "0", "null", "1e0", "\"caf\\u00e9\"", "123456789012345678901"] {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"GetExtendedAgentCard","a2a-service-parameters":{VERSION}}}"#
+            );
+            let request = Incoming::read(&text, Place::Direct, &[]).unwrap();
+            let sent = to_text(|out| request.write(out, 9));
+            assert_eq!(sent, r#"{"jsonrpc":"2.0","id":9,"method":"GetExtendedAgentCard"}"#);
+            for answer in [
+                r#"{"jsonrpc":"2.0","id":9,"result":null}"#,
+                r#"{"id":"9","x":1,"result":null,"jsonrpc":"2.0"}"#,
+                r#"{"jsonrpc":"2.0","id":9.0,"result":null}"#,
+            ] {
+                let answer = Answer::read(answer, 9).unwrap();
+                let restored = to_text(|out| answer.write(out, request.id.get()));
+                assert_eq!(restored, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":null}}"#));
+            }
+        }
+    }
+
+    #[test]
+    fn errors_go_through_whatever_their_data() {
+        for (id, data) in [("9", ""), ("null", r#","data":{"a":[1]}"#), ("\"9\"", ",\"data\":[]")] {
+            let error = format!(r#"{{"code":-32004,"message":"no"{data}}}"#);
+            let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
+            let answer = Answer::read(&text, 9).unwrap();
+            assert!(matches!(answer, Answer::Error { code: -32004, .. }));
+            let restored = to_text(|out| answer.write(out, "7"));
+            assert_eq!(restored, format!(r#"{{"jsonrpc":"2.0","id":7,"error":{error}}}"#));
+        }
+    }
+
+    #[test]
+    fn what_answers_nothing_is_no_answer() {
+        let fault = |text| Answer::read(text, 9).unwrap_err();
+        for text in ["", "<html>", "[]", r#"{"jsonrpc":"2.0","id":9}"#, r#"{"id":9,"result":1}"#] {
+            assert!(matches!(fault(text), AnswerFault::NotJsonRpc(_)), "{text}");
+        }
+        for id in ["8", "\"x\"", "true", "null", "[]"] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+            assert!(Answer::read(&text, 9).is_err(), "{id}");
+        }
+        let text = r#"{"jsonrpc":"2.0","id":8,"error":{"code":1,"message":""}}"#;
+        assert_eq!(fault(text), AnswerFault::OtherId);
+        assert_eq!(fault(r#"{"jsonrpc":"2.0","method":"m"}"#), AnswerFault::NotAnAnswer);
     }
 }

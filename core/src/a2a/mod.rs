@@ -21,13 +21,18 @@
 //! | what a request is for: methods, versions, service parameters, credentials | [`Method`], [`Version`], [`ServiceParameters`], [`Carrier`] |
 //! | what an answer is: the events of a stream, the states of a task | [`StreamEvent`], [`TaskState`] |
 //! | whether a message is one of A2A 1.0, field by field | [`check_params`], [`check_result`] |
+//! | a request on its way to an agent's HTTP interface, and the answer on its way back | [`Incoming`], [`Answer`] |
+//! | whose contexts and tasks are (feature `alloc`) | `ownership` |
 //! | errors with their reasons | [`A2aError`], [`ErrorBody`] |
 
 mod binding;
 mod check;
 pub mod credential;
 mod error;
+mod forward;
 mod method;
+#[cfg(feature = "alloc")]
+pub mod ownership;
 mod parameters;
 mod state;
 mod stream;
@@ -41,6 +46,7 @@ pub use check::{
 };
 pub use credential::{Carrier, sets_push_config};
 pub use error::{A2aError, ErrorBody};
+pub use forward::{Answer, AnswerFault, Cause, Incoming, Refused, write_invalid_answer};
 pub use method::Method;
 pub use parameters::{ServiceParameters, passes};
 pub use state::TaskState;
