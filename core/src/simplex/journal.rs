@@ -49,6 +49,9 @@
 //! | then, before the core confirms | the stored answer is sent |
 //! | then | silence |
 //!
+//! A store that finds its data damaged has lost what was done: [`Journal::after_loss`] answers what
+//! was sent before with `outcome unknown`.
+//!
 //! # What is forgotten
 //!
 //! At most [`JournalConfig::max_open`] commands are open and [`JournalConfig::max_done`] are kept
@@ -439,6 +442,8 @@ pub struct Journal {
     /// Those of `entries` that are confirmed.
     done: BTreeSet<CallKey>,
     mark: Option<Mark>,
+    /// Until when nothing is known of what was done.
+    lost: Option<Timestamp>,
     /// `None` if nobody keeps them.
     changes: Option<Vec<Change>>,
 }
@@ -446,7 +451,14 @@ pub struct Journal {
 impl Journal {
     /// A journal that ends with the process.
     pub fn volatile(config: JournalConfig) -> Self {
-        Self { config, entries: BTreeMap::new(), done: BTreeSet::new(), mark: None, changes: None }
+        Self {
+            config,
+            entries: BTreeMap::new(),
+            done: BTreeSet::new(),
+            mark: None,
+            lost: None,
+            changes: None,
+        }
     }
 
     /// An empty journal whose changes are to be kept.
@@ -469,6 +481,14 @@ impl Journal {
             journal.entries.insert(key, Entry { record, is_live: false });
         }
         journal
+    }
+
+    /// The same journal, of which what happened until `lost` has been lost: a command that was sent
+    /// by then, or at a time that cannot be told, may have been run.
+    #[must_use]
+    pub fn after_loss(mut self, lost: Option<Timestamp>) -> Self {
+        self.lost = lost;
+        self
     }
 
     /// Somebody's message, before the responder sees it. A new text of an old item, and what is no
@@ -528,6 +548,10 @@ impl Journal {
         }
         if is_expired {
             return Accept::Expired;
+        }
+        let is_by = |lost| own_time(item, now).is_none_or(|own| own <= lost);
+        if self.lost.is_some_and(is_by) {
+            return Accept::OutcomeUnknown;
         }
         let capacity = self.config.max_open;
         if self.open() >= capacity {
@@ -688,17 +712,13 @@ impl Journal {
     /// could be true.
     fn age(&self, item: &Item<'_>, now: Timestamp) -> Duration {
         let accepted = || self.get(item.into()).map(|record| record.at);
-        let latest = now.saturating_add(CLOCK_SKEW);
-        let own = item.sent_at.and_then(Timestamp::parse).filter(|&own| own <= latest);
-        now.duration_since(own.or_else(accepted).unwrap_or(now))
+        now.duration_since(own_time(item, now).or_else(accepted).unwrap_or(now))
     }
 
     fn has_forgotten(&self, item: &Item<'_>, now: Timestamp) -> bool {
         let Some(mark) = self.mark.filter(|mark| item.id <= mark.item) else { return false };
         let after_mark = mark.at.saturating_add(CLOCK_SKEW);
-        let latest = now.saturating_add(CLOCK_SKEW);
-        let own = item.sent_at.and_then(Timestamp::parse);
-        own.is_none_or(|own| own <= after_mark || own > latest)
+        own_time(item, now).is_none_or(|own| own <= after_mark)
     }
 
     fn put(&mut self, mut record: Record) {
@@ -737,6 +757,12 @@ impl Journal {
             changes.push(change());
         }
     }
+}
+
+/// An item's own time, if it has one that could be true.
+fn own_time(item: &Item<'_>, now: Timestamp) -> Option<Timestamp> {
+    let latest = now.saturating_add(CLOCK_SKEW);
+    item.sent_at.and_then(Timestamp::parse).filter(|&own| own <= latest)
 }
 
 impl fmt::Debug for Journal {

@@ -431,6 +431,26 @@ fn a_database_that_was_replaced_numbers_its_items_anew() {
 }
 
 #[test]
+fn what_was_sent_before_a_loss_may_have_been_run() {
+    let lost = later(Duration::from_secs(10));
+    let mut journal = with(|_| {}).after_loss(Some(lost));
+    let now = later(Duration::from_secs(60));
+    for (id, sent_at, accept) in [
+        (1, Some(SENT), Accept::OutcomeUnknown),
+        (2, Some("2026-08-15T15:30:58Z"), Accept::OutcomeUnknown),
+        (3, Some("2026-08-15T15:30:58.001Z"), Accept::Run),
+        (4, None, Accept::OutcomeUnknown),
+        (5, Some("7026-08-15T15:30:58Z"), Accept::OutcomeUnknown),
+        (6, Some("2026-08-15T10:00:00Z"), Accept::Expired),
+    ] {
+        let mut item = command(id);
+        item.sent_at = sent_at;
+        assert_eq!(journal.accept(&item, now, true), accept, "{id}");
+    }
+    assert_eq!(journal.open(), 1);
+}
+
+#[test]
 fn five_hundred_commands_that_waited_run_in_their_order_each_once() {
     let (mut world, mut disk) = (World::default(), Disk::default());
     let waiting: Vec<Item<'_>> = (1..=500).map(command).collect();
