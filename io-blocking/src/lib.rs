@@ -3,6 +3,8 @@
 //! - [`network`]: the embedded loopback, shared by the threads of one process.
 //! - [`client`]: calls agents and bots, in a direct chat or in a group.
 //! - [`bot`]: answers calls with handlers of its own, in worker threads.
+//! - `journal` (feature `sqlite`): the call journal on disk. Nothing in it waits for anything but
+//!   the disk, so other adapters use it too.
 //!
 //! There is no protocol rule in this crate: [`Session`](agentwire_core::chat::session::Session)
 //! has them all, and what is here takes its steps and waits.
@@ -12,5 +14,7 @@
 mod agent;
 pub mod bot;
 pub mod client;
+#[cfg(feature = "sqlite")]
+pub mod journal;
 pub mod network;
 mod queue;

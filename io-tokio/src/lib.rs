@@ -6,6 +6,7 @@
 //! - [`bot`]: answers calls with handlers of its own.
 //! - [`stdio`] (feature `mcp`, Unix): an MCP server as a child process, spoken to over its
 //!   standard streams.
+//! - [`journal`] (feature `sqlite`): the call journal on disk.
 
 #![allow(clippy::std_instead_of_alloc, reason = "std is always there")]
 
@@ -17,3 +18,7 @@ pub mod network;
 mod not_sent;
 #[cfg(all(feature = "mcp", unix))]
 pub mod stdio;
+
+#[cfg(feature = "sqlite")]
+#[doc(inline)]
+pub use agentwire_blocking::journal;
