@@ -4,6 +4,7 @@
 //! - [`link`]: where a chat core is, and one connection to it.
 //! - [`client`]: calls agents and bots, in a direct chat or in a group.
 //! - [`bot`]: answers calls with handlers of its own.
+//! - [`rmcp`] (feature `rmcp`): servers and clients of the official Rust SDK of MCP.
 //! - [`stdio`] (feature `mcp`, Unix): an MCP server as a child process, spoken to over its
 //!   standard streams.
 //! - [`journal`] (feature `sqlite`): the call journal on disk.
@@ -16,6 +17,8 @@ pub mod client;
 pub mod link;
 pub mod network;
 mod not_sent;
+#[cfg(feature = "rmcp")]
+pub mod rmcp;
 #[cfg(all(feature = "mcp", unix))]
 pub mod stdio;
 
