@@ -3,11 +3,13 @@
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
+use super::error::SendError;
 use super::service::{
     ConnectionId, ReceivedServiceRequest, ReceivedServiceResponse, ServiceHandle,
 };
-use crate::chat::{Chat, GroupMemberId, ItemId, MemberId, Sender, SharedMsgId};
+use crate::chat::{Chat, ContactId, GroupId, GroupMemberId, ItemId, MemberId, Sender, SharedMsgId};
 use crate::rpc::CoreFailure;
+use crate::simplex::ContactRequestId;
 
 /// A message to send: the core's `ComposedMessage` and the options of its `/_send`.
 ///
@@ -429,6 +431,39 @@ pub enum Event {
         /// Over which connection.
         connection: ConnectionId,
     },
+    /// Somebody asks to be a contact: the core's `receivedContactRequest`.
+    ContactRequest {
+        /// With which to accept or to reject.
+        request: ContactRequestId,
+    },
+    /// The address has accepted a request on its own: the core's `acceptingContactRequest`.
+    ContactAccepting {
+        /// The new contact.
+        contact: ContactId,
+    },
+    /// A contact that was asked for is there: the core's `contactConnected`.
+    ContactConnected {
+        /// The new contact.
+        contact: ContactId,
+    },
+    /// A contact says other things of itself: the core's `contactUpdated`.
+    ContactUpdated {
+        /// Which.
+        contact: ContactId,
+        /// Its record before.
+        before: String,
+    },
+    /// A group has another record: the core's `groupUpdated`.
+    GroupUpdated {
+        /// Which.
+        group: GroupId,
+        /// Who has changed it.
+        by: MemberId,
+        /// Its record before.
+        before: String,
+    },
+    /// Of several messages that were sent at once these were refused: the core's `chatErrors`.
+    NotSent(Vec<SendError>),
     /// A group has changed: the core's `joinedGroupMember`, `leftMember`, `deletedMember` and
     /// `deletedMemberUser`.
     Member {

@@ -125,6 +125,8 @@ pub enum Fault {
     Reorder(Duration),
     /// It is followed by an edit to this text, or by one that appends a space.
     Edit(Option<String>),
+    /// The signature of a Service RPC request breaks. Anything else travels as it is.
+    BreakSignature,
     /// It travels without any fault, whatever the rates say.
     None,
 }
@@ -139,6 +141,7 @@ impl fmt::Debug for Fault {
             Self::Edit(text) => {
                 f.debug_struct("Edit").field("text_len", &text.as_ref().map(String::len)).finish()
             }
+            Self::BreakSignature => f.write_str("BreakSignature"),
             Self::None => f.write_str("None"),
         }
     }
@@ -152,6 +155,7 @@ pub(super) struct Journey {
     pub(super) delay: Duration,
     /// Others may overtake it.
     pub(super) overtaken: bool,
+    pub(super) breaks_signature: bool,
     pub(super) edit: Option<Option<String>>,
 }
 
@@ -183,6 +187,7 @@ impl Journey {
                 self.delay = self.delay.saturating_add(*span);
             }
             Fault::Edit(text) => self.edit = Some(text.clone()),
+            Fault::BreakSignature => self.breaks_signature = true,
             Fault::None => *self = Self { delay: self.delay, ..Self::default() },
         }
     }

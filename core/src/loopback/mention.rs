@@ -31,6 +31,38 @@ pub(super) struct Markdown<'t> {
     pub(super) formatted: bool,
     /// The mentions in the order of the text.
     pub(super) mentions: Vec<Mention<'t>>,
+    /// The whole text without the marks of formats, in pieces.
+    pub(super) pieces: Vec<Piece<'t>>,
+}
+
+/// A part of a text with one format or with none: the core's `FormattedText`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece<'t> {
+    pub(super) text: &'t str,
+    pub(super) style: Option<Style<'t>>,
+}
+
+/// The core's `Format`, as far as the stand-in tells formats apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style<'t> {
+    Bold,
+    Italic,
+    StrikeThrough,
+    Snippet,
+    Secret,
+    /// By its letter or its digit.
+    Coloured(&'t str),
+    /// The address behind the text.
+    Link(&'t str),
+    Uri,
+    Email,
+    Phone,
+    /// What stands behind `/`.
+    Command(&'t str),
+    /// The name of the member.
+    Mention(&'t str),
+    /// `@name.simplex`: the core reports what it is made of, the stand-in shows it as plain.
+    Name,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,15 +86,39 @@ pub(super) fn parse(text: &str) -> Markdown<'_> {
         }
         if first == Some('/') {
             found.formatted = true;
+            let command = line.get(1..).unwrap_or_default();
+            found.pieces.push(Piece { text, style: Some(Style::Command(command)) });
             return found;
         }
     }
     let mut start = 0_usize;
     for line in body.split('\n') {
-        parse_line(line, start, &mut found);
+        if start > 0 {
+            found.plain(text, start.saturating_sub(1)..start);
+        }
+        parse_line(text, line, start, &mut found);
         start = start.saturating_add(line.len()).saturating_add(1);
     }
     found
+}
+
+impl<'t> Markdown<'t> {
+    /// Adds a plain part, to the piece in front of it if that is plain and ends there.
+    fn plain(&mut self, text: &'t str, range: Range<usize>) {
+        let part = text.get(range.clone()).unwrap_or_default();
+        if part.is_empty() {
+            return;
+        }
+        if let Some(last) = self.pieces.last_mut().filter(|last| last.style.is_none()) {
+            let begin = range.start.saturating_sub(last.text.len());
+            let joined = text.get(begin..range.end).unwrap_or_default();
+            if joined.as_ptr() == last.text.as_ptr() {
+                last.text = joined;
+                return;
+            }
+        }
+        self.pieces.push(Piece { text: part, style: None });
+    }
 }
 
 /// `text` with its mentions replaced where `rename` gives another text for a name.
@@ -83,31 +139,55 @@ pub(super) fn rewrite(text: &str, mut rename: impl FnMut(&str) -> Option<String>
 /// A fragment: what it is, and its length in bytes, which is never zero.
 enum Fragment<'t> {
     Plain(usize),
-    Formatted(usize),
+    /// The format, the text that has it, the length of all, and how much of its end is plain.
+    Formatted {
+        style: Style<'t>,
+        shown: &'t str,
+        whole: usize,
+        tail: usize,
+    },
     /// The name, the length with `@` and quotes, and that with the punctuation behind it.
     Mention(&'t str, usize, usize),
 }
 
-fn parse_line<'t>(line: &'t str, start: usize, found: &mut Markdown<'t>) {
+/// A fragment with nothing plain behind it.
+fn formatted<'t>(style: Style<'t>, shown: &'t str, whole: usize) -> Fragment<'t> {
+    Fragment::Formatted { style, shown, whole, tail: 0 }
+}
+
+fn parse_line<'t>(text: &'t str, line: &'t str, start: usize, found: &mut Markdown<'t>) {
     let mut rest = line;
     let mut at = start;
     while let Some(first) = rest.chars().next() {
+        // Every fragment has at least its first character, so this ends.
+        let least = first.len_utf8();
         let len = match fragment(first, rest) {
-            Fragment::Plain(len) => len,
-            Fragment::Formatted(len) => {
-                found.formatted = true;
+            Fragment::Plain(len) => {
+                let len = len.max(least);
+                found.plain(text, at..at.saturating_add(len));
                 len
+            }
+            Fragment::Formatted { style, shown, whole, tail } => {
+                found.formatted = true;
+                found.pieces.push(Piece { text: shown, style: Some(style) });
+                let end = at.saturating_add(whole);
+                found.plain(text, end.saturating_sub(tail)..end);
+                whole.max(least)
             }
             Fragment::Mention(name, len, whole) => {
                 found.formatted = true;
-                if !name.is_empty() {
-                    found.mentions.push(Mention { name, range: at..at.saturating_add(len) });
+                let end = at.saturating_add(len);
+                if name.is_empty() {
+                    found.plain(text, at..end);
+                } else {
+                    found.mentions.push(Mention { name, range: at..end });
+                    let text = text.get(at..end).unwrap_or_default();
+                    found.pieces.push(Piece { text, style: Some(Style::Mention(name)) });
                 }
-                whole
+                found.plain(text, end..at.saturating_add(whole));
+                whole.max(least)
             }
         };
-        // Every fragment has at least its first character, so this ends.
-        let len = len.max(first.len_utf8());
         at = at.saturating_add(len);
         rest = rest.get(len..).unwrap_or_default();
     }
@@ -122,7 +202,15 @@ fn fragment(first: char, rest: &str) -> Fragment<'_> {
         '!' => coloured(inner).unwrap_or_else(|| word(rest)),
         '@' => mention(inner).unwrap_or_else(|| word(rest)),
         '/' => match mention(inner) {
-            Some(Fragment::Mention(_, _, whole)) => Fragment::Formatted(whole),
+            Some(Fragment::Mention(name, len, whole)) => {
+                let shown = rest.get(..len).unwrap_or_default();
+                let tail = whole.saturating_sub(len);
+                Fragment::Formatted { style: Style::Command(name), shown, whole, tail }
+            }
+            Some(Fragment::Formatted { whole, .. }) => {
+                let shown = rest.get(..whole).unwrap_or_default();
+                formatted(Style::Command(shown.get(1..).unwrap_or_default()), shown, whole)
+            }
             _ => word(rest),
         },
         '[' => link(inner).unwrap_or_else(|| word(rest)),
@@ -138,7 +226,15 @@ fn is_tight(text: &str) -> bool {
 
 fn emphasis(mark: char, inner: &str) -> Fragment<'_> {
     match inner.split_once(mark) {
-        Some((text, _)) if is_tight(text) => Fragment::Formatted(text.len().saturating_add(2)),
+        Some((text, _)) if is_tight(text) => {
+            let style = match mark {
+                '*' => Style::Bold,
+                '_' => Style::Italic,
+                '~' => Style::StrikeThrough,
+                _ => Style::Snippet,
+            };
+            formatted(style, text, text.len().saturating_add(2))
+        }
         Some((text, _)) => Fragment::Plain(text.len().saturating_add(2)),
         None => Fragment::Plain(inner.len().saturating_add(1)),
     }
@@ -151,7 +247,7 @@ fn secret<'t>(rest: &'t str, inner: &'t str) -> Fragment<'t> {
             let text = body.get(..end).unwrap_or_default();
             let behind = body.get(end..).unwrap_or_default().trim_start_matches('#');
             let len = rest.len().saturating_sub(behind.len());
-            if is_tight(text) { Fragment::Formatted(len) } else { Fragment::Plain(len) }
+            if is_tight(text) { formatted(Style::Secret, text, len) } else { Fragment::Plain(len) }
         }
         None => Fragment::Plain(rest.len()),
     }
@@ -169,7 +265,8 @@ fn coloured(inner: &str) -> Option<Fragment<'_>> {
     let (text, after) = body.split_once('!')?;
     is_tight(text).then(|| {
         let used = inner.len().saturating_sub(after.len());
-        Fragment::Formatted(used.saturating_add(1))
+        let colour = inner.get(..1).unwrap_or_default();
+        formatted(Style::Coloured(colour), text, used.saturating_add(1))
     })
 }
 
@@ -189,7 +286,7 @@ fn mention(inner: &str) -> Option<Fragment<'_>> {
     let name = token.trim_end_matches(is_punctuation);
     let whole = token.len().saturating_add(1);
     if is_simplex_name(name) {
-        return Some(Fragment::Formatted(whole));
+        return Some(formatted(Style::Name, token, whole));
     }
     Some(Fragment::Mention(name, name.len().saturating_add(1), whole))
 }
@@ -215,7 +312,7 @@ fn link(inner: &str) -> Option<Fragment<'_>> {
     let names_target = text == target || target.strip_prefix("https://") == Some(text);
     (!text.is_empty() && (is_plain || names_target) && is_uri(target)).then(|| {
         let used = inner.len().saturating_sub(after.len());
-        Fragment::Formatted(used.saturating_add(1))
+        formatted(Style::Link(target), text, used.saturating_add(1))
     })
 }
 
@@ -235,17 +332,22 @@ fn phone(rest: &str) -> Option<Fragment<'_>> {
     }
     // All of it is ASCII, so bytes are characters.
     let len = rest.len().saturating_sub(behind.len());
-    (7..=22).contains(&len).then_some(Fragment::Formatted(len))
+    let shown = rest.get(..len).unwrap_or_default();
+    (7..=22).contains(&len).then_some(formatted(Style::Phone, shown, len))
 }
 
 fn word(rest: &str) -> Fragment<'_> {
     let word = rest.split(' ').next().unwrap_or_default();
     let trimmed = word.trim_end_matches(|c| is_punctuation(c) && c != '/' && c != ')');
-    if is_uri(trimmed) || is_domain(trimmed) || is_email(trimmed) {
-        Fragment::Formatted(word.len())
+    let style = if is_uri(trimmed) || is_domain(trimmed) {
+        Style::Uri
+    } else if is_email(trimmed) {
+        Style::Email
     } else {
-        Fragment::Plain(word.len())
-    }
+        return Fragment::Plain(word.len());
+    };
+    let tail = word.len().saturating_sub(trimmed.len());
+    Fragment::Formatted { style, shown: trimmed, whole: word.len(), tail }
 }
 
 fn is_uri(text: &str) -> bool {
@@ -427,6 +529,37 @@ mod tests {
     }
 
     #[test]
+    fn a_text_is_cut_into_pieces() {
+        let pieces = |text| -> Vec<(&str, Option<Style<'_>>)> {
+            parse(text).pieces.into_iter().map(|piece| (piece.text, piece.style)).collect()
+        };
+        let command = "/_call @bot mcp {}";
+        assert_eq!(pieces(command), [(command, Some(Style::Command("_call @bot mcp {}")))]);
+        assert_eq!(
+            pieces("/_call @bot mcp {\n*a* b}"),
+            [
+                ("/_call", Some(Style::Command("_call"))),
+                (" ", None),
+                ("@bot", Some(Style::Mention("bot"))),
+                (" mcp {\n", None),
+                ("a", Some(Style::Bold)),
+                (" b}", None),
+            ]
+        );
+        assert_eq!(
+            pieces("see example.com, @'a b'!"),
+            [
+                ("see ", None),
+                ("example.com", Some(Style::Uri)),
+                (", ", None),
+                ("@'a b'", Some(Style::Mention("a b"))),
+                ("!", None),
+            ]
+        );
+        assert_eq!(pieces("plain * a* text"), [("plain * a* text", None)]);
+    }
+
+    #[test]
     fn every_text_ends_and_every_range_is_a_slice() {
         let pieces =
             ["@", "'", "*", "#", "!", "r", " ", "1", "+", "(", ")", "[", "]", "/", "é", "\n", "."];
@@ -438,6 +571,11 @@ mod tests {
             }
             names(&text);
             assert_eq!(rewrite(&text, |_| None), text);
+            // Only marks are missing from the pieces, and nothing plain is cut in two.
+            let pieces = parse(&text).pieces;
+            assert!(pieces.iter().map(|piece| piece.text.len()).sum::<usize>() <= text.len());
+            assert!(pieces.windows(2).all(|two| two.iter().any(|p| p.style.is_some())
+                || two[0].text.as_bytes().as_ptr_range().end != two[1].text.as_ptr()));
         }
     }
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("../../docs/loopback.md")]
 
+pub mod api;
 mod clock;
 mod config;
 mod delivery;
@@ -11,6 +12,8 @@ mod mention;
 mod name;
 mod normalise;
 mod profile;
+mod record;
+mod request;
 mod rng;
 mod send;
 mod service;
@@ -39,6 +42,8 @@ pub use event::{
 };
 pub use faults::{Fault, Faults};
 pub use name::{MAX_DISPLAY_NAME_CHARS, mention_text};
+pub use record::{MAX_RECORD_LEN, RecordError};
+pub use request::{AddressSettings, ContactRequestError, ContactRequested};
 pub use service::{
     ASSUMED_REPLY_QUEUE_LEN, ConnectionId, ReceivedServiceRequest, ReceivedServiceResponse,
     SERVICE_RESPONSE_TIMEOUT, ServiceAddress, ServiceHandle, ServiceRequestOptions, ServiceSent,
@@ -95,10 +100,12 @@ impl fmt::Display for GroupRef {
 /// - *Setup*: [`add_profile`](Self::add_profile), [`connect`](Self::connect),
 ///   [`create_group`](Self::create_group), [`join`](Self::join), [`leave`](Self::leave),
 ///   [`remove_member`](Self::remove_member), [`create_address`](Self::create_address),
-///   [`enable_service_requests`](Self::enable_service_requests).
+///   [`enable_service_requests`](Self::enable_service_requests), [`set_record`](Self::set_record),
+///   [`set_group_record`](Self::set_group_record).
 /// - *Input*: [`send`](Self::send), [`edit`](Self::edit), [`delete`](Self::delete),
 ///   [`forget`](Self::forget), [`service_request`](Self::service_request),
-///   [`service_response`](Self::service_response), [`handle_timeout`](Self::handle_timeout).
+///   [`service_response`](Self::service_response), [`request_contact`](Self::request_contact),
+///   [`accept_contact`](Self::accept_contact), [`handle_timeout`](Self::handle_timeout).
 /// - *Output*: [`poll_event`](Self::poll_event), [`poll_timeout`](Self::poll_timeout).
 /// - *Faults*: [`set_faults`](Self::set_faults), [`set_faults_between`](Self::set_faults_between),
 ///   [`fault_next`](Self::fault_next), [`fault_next_between`](Self::fault_next_between).
@@ -125,6 +132,8 @@ impl fmt::Display for GroupRef {
 pub struct Loopback {
     config: Config,
     rng: Rng,
+    /// What keys are made of: apart, so that an address changes nothing else in a run.
+    keys: Rng,
     now: Instant,
     profiles: Vec<Profile>,
     groups: Vec<Group>,
@@ -158,6 +167,7 @@ impl Loopback {
         Self {
             config,
             rng: Rng::new(seed),
+            keys: Rng::new(seed ^ 0x6b65_7973),
             now: Instant::ZERO,
             profiles: Vec::new(),
             groups: Vec::new(),

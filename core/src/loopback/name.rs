@@ -23,6 +23,22 @@ pub(super) fn is_valid(name: &str) -> bool {
     !spaced && name.chars().count() <= MAX_DISPLAY_NAME_CHARS
 }
 
+/// A valid name that is close to this one, as the core proposes one; empty where nothing is left.
+pub(super) fn valid(name: &str) -> String {
+    let mut valid = String::new();
+    for character in name.chars() {
+        let character = if character.is_whitespace() { ' ' } else { character };
+        let spaced = valid.is_empty() || valid.ends_with(' ');
+        let is_left_out =
+            character.is_control() || PROHIBITED.contains(character) || character == ' ' && spaced;
+        if !is_left_out && valid.chars().count() < MAX_DISPLAY_NAME_CHARS {
+            valid.push(character);
+        }
+    }
+    valid.truncate(valid.trim_end().len());
+    valid
+}
+
 /// The first of `name`, `name_1`, `name_2`, … that is not taken; it is taken then.
 pub(super) fn take(taken: &mut BTreeSet<String>, name: &str) -> String {
     let mut local = String::from(name);
@@ -75,6 +91,16 @@ mod tests {
     fn display_names_have_at_most_50_characters() {
         assert!(is_valid(&"😀".repeat(50)));
         assert!(!is_valid(&"a".repeat(51)));
+    }
+
+    #[test]
+    fn a_name_that_is_none_has_a_valid_one_beside_it() {
+        for (name, expected) in [("a@b", "ab"), (" J.  Doe ", "J Doe"), ("@#", ""), ("ann", "ann")]
+        {
+            assert_eq!(valid(name), expected);
+            assert!(expected.is_empty() || is_valid(expected));
+        }
+        assert!(is_valid(&valid(&"é ".repeat(100))));
     }
 
     #[test]

@@ -6,9 +6,9 @@
 //! collects them in reverse and lets the last of those win (aeson 2.2,
 //! `Data.Aeson.Decoding.Conversion`).
 
-use alloc::{collections::BTreeMap, string::String, vec};
+use alloc::{collections::BTreeMap, string::String};
 
-use crate::json::{Kind, Str, Value, Writer};
+use crate::json::{self, Kind, Str, Value, Writer};
 
 /// The bytes of a value as the core writes it.
 pub(super) fn len(value: Value<'_>) -> usize {
@@ -24,11 +24,7 @@ pub(super) fn again(written: &str) -> String {
 
 /// A value as the core writes it.
 pub(super) fn text(value: Value<'_>) -> String {
-    let mut buffer = vec![0; len(value)];
-    let mut out = Writer::new(&mut buffer);
-    write(value, &mut out);
-    // The buffer is as long as the text.
-    out.finish().map(String::from).unwrap_or_default()
+    json::to_text(|out| write(value, out))
 }
 
 /// Depth first; the scanner has bounded the depth.

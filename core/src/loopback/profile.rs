@@ -9,17 +9,22 @@ use alloc::{
 use super::delivery::Parcel;
 use super::event::{Event, ReceivedItem};
 use super::service::Service;
-use super::{GroupRef, ProfileId, name};
+use super::{GroupRef, ProfileId, name, record};
 use crate::chat::{Chat, ContactId, GroupId, GroupMemberId, ItemId, MemberId, Sender, SharedMsgId};
+use crate::simplex::ContactRequestId;
 use crate::time::Instant;
 
 /// A profile's database and its queues.
 #[derive(Debug)]
 pub(super) struct Profile {
     pub(super) display_name: String,
+    /// The core's `Profile`, as the core writes it.
+    pub(super) record: String,
     /// Every local name: of the profile itself, of contacts, groups and members.
     pub(super) names: BTreeSet<String>,
     pub(super) contacts: BTreeMap<ContactId, Contact>,
+    /// Who has asked to be a contact and has no answer yet; at most one request of each.
+    pub(super) requests: BTreeMap<ContactRequestId, ProfileId>,
     pub(super) groups: BTreeMap<GroupId, Membership>,
     pub(super) items: Items,
     /// What is on its way to this profile, by the time when it is due and in the order of sending.
@@ -28,6 +33,7 @@ pub(super) struct Profile {
     pub(super) events: VecDeque<Event>,
     pub(super) service: Service,
     next_contact: i64,
+    next_request: i64,
     next_group: i64,
     next_member: i64,
 }
@@ -38,6 +44,8 @@ pub(super) struct Contact {
     /// This profile in the peer's database.
     pub(super) mirror: ContactId,
     pub(super) local_name: String,
+    /// What this profile prefers in this chat, if that differs from its record.
+    pub(super) preferences: Option<String>,
 }
 
 /// A group as one of its members knows it.
@@ -45,6 +53,8 @@ pub(super) struct Contact {
 pub(super) struct Membership {
     pub(super) group: GroupRef,
     pub(super) own: MemberId,
+    /// The group's name, as this core tells equal names apart.
+    pub(super) local_name: String,
     pub(super) active: bool,
     /// All members that there ever were, the profile itself included.
     pub(super) members: BTreeMap<MemberId, KnownMember>,
@@ -73,14 +83,17 @@ impl Profile {
         names.insert(String::from(display_name));
         Self {
             display_name: String::from(display_name),
+            record: record::named(display_name),
             names,
             contacts: BTreeMap::new(),
+            requests: BTreeMap::new(),
             groups: BTreeMap::new(),
             items: Items::new(first, item_limit),
             inbox: BTreeMap::new(),
             events: VecDeque::new(),
             service: Service::default(),
             next_contact: first,
+            next_request: first,
             next_group: first,
             next_member: first,
         }
@@ -96,16 +109,50 @@ impl Profile {
 
     pub(super) fn add_contact(&mut self, peer: ProfileId, name: &str, mirror: ContactId) {
         let local_name = name::take(&mut self.names, name);
-        self.contacts.insert(self.next_contact_id(), Contact { peer, mirror, local_name });
+        let contact = Contact { peer, mirror, local_name, preferences: None };
+        self.contacts.insert(self.next_contact_id(), contact);
         self.next_contact = self.next_contact.saturating_add(1);
     }
 
+    /// Stores a request to be a contact, unless there is one of the same profile.
+    pub(super) fn add_request(&mut self, from: ProfileId) -> Option<ContactRequestId> {
+        if self.requests.values().any(|known| *known == from) {
+            return None;
+        }
+        let id = ContactRequestId(self.next_request);
+        self.next_request = self.next_request.saturating_add(1);
+        self.requests.insert(id, from);
+        Some(id)
+    }
+
+    /// Another profile, or this one itself, has a new name: contacts and members get it.
+    pub(super) fn rename(&mut self, whom: ProfileId, name: &str, is_self: bool) {
+        let mut of_contact = None;
+        for contact in self.contacts.values_mut().filter(|contact| contact.peer == whom) {
+            self.names.remove(&contact.local_name);
+            contact.local_name = name::take(&mut self.names, name);
+            of_contact = Some(contact.local_name.clone());
+        }
+        let members = self.groups.values_mut().flat_map(|group| group.members.values_mut());
+        for member in members.filter(|member| member.profile == whom) {
+            member.display_name = String::from(name);
+            if is_self {
+                member.local_name = String::from(name);
+            } else if let Some(local) = &of_contact {
+                member.local_name.clone_from(local);
+            } else {
+                self.names.remove(&member.local_name);
+                member.local_name = name::take(&mut self.names, name);
+            }
+        }
+    }
+
     pub(super) fn add_group(&mut self, group: GroupRef, name: &str, own: MemberId) -> GroupId {
-        name::take(&mut self.names, name);
+        let local_name = name::take(&mut self.names, name);
         let id = self.next_group_id();
         self.next_group = self.next_group.saturating_add(1);
         let members = BTreeMap::new();
-        self.groups.insert(id, Membership { group, own, active: true, members });
+        self.groups.insert(id, Membership { group, own, local_name, active: true, members });
         id
     }
 
@@ -211,6 +258,11 @@ impl Items {
 
     pub(super) fn get_mut(&mut self, chat: Chat, id: ItemId) -> Option<&mut Stored> {
         self.stored.get_mut(&id).filter(|item| item.body.chat == chat)
+    }
+
+    /// The items of a chat, in the order of their numbers.
+    pub(super) fn in_chat(&self, chat: Chat) -> impl DoubleEndedIterator<Item = &Stored> {
+        self.stored.values().filter(move |item| item.body.chat == chat)
     }
 
     /// The item of a message, whoever sent it.

@@ -47,6 +47,14 @@ impl Rng {
         }
         base64(base64(&bytes, b'+', b'/').as_bytes(), b'-', b'_')
     }
+
+    /// So many random bytes in base64url without padding: what stands for a key in a link.
+    pub(super) fn key(&mut self, len: usize) -> String {
+        let bytes: alloc::vec::Vec<u8> = (0..len).map(|_| self.up_to(255) as u8).collect();
+        let mut text = base64(&bytes, b'-', b'_');
+        text.truncate(text.trim_end_matches('=').len());
+        text
+    }
 }
 
 fn base64(bytes: &[u8], sign_62: u8, sign_63: u8) -> String {

@@ -5,7 +5,9 @@ use core::time::Duration;
 
 use super::delivery::{Message, Parcel, QuotedMsg, Wire};
 use super::error::{ChangeError, MentionProblem, SendError};
-use super::event::{ComposedMessage, Event, ItemMention, ItemStatus, ReceivedItem, Sent};
+use super::event::{
+    ComposedMessage, Event, ItemMention, ItemStatus, Quote, QuoteDirection, ReceivedItem, Sent,
+};
 use super::name::mention_text;
 use super::profile::{Membership, Profile, Stored};
 use super::{Loopback, ProfileId, clock, mention};
@@ -40,10 +42,9 @@ impl Loopback {
         let route = self.route(profile, chat)?;
         let sender = self.known_profile(profile)?;
         let mentions = sender.checked_mentions(chat, &message)?;
-        let quote = message.quoted_item.map(|item| {
-            sender.quoted(chat, item, &message, self.config.truncate_quotes, route.own)
-        });
-        let quote = quote.transpose()?;
+        let quote = self.quote(sender, chat, &message, route.own)?;
+        let own_quote = message.quoted_item.zip(quote.as_ref());
+        let own_quote = own_quote.map(|(item, quoted)| quoted.seen_by_its_sender(chat, item));
         let shared_msg_id = self.new_message_id();
         let wire = Wire {
             shared_msg_id,
@@ -73,7 +74,7 @@ impl Loopback {
             text: wire.text.clone(),
             mentions,
             user_mention: false,
-            quote: None,
+            quote: own_quote,
             edited: false,
             live: message.live,
             ttl: message.ttl,
@@ -88,6 +89,33 @@ impl Loopback {
         self.post_to_all(profile, &route, &Arc::new(wire), Some((profile, chat, item)));
         self.pump();
         Ok(Sent { item, shared_msg_id, encoded_len, item_ts })
+    }
+
+    /// Whether a message would be sent, but for its size: what the core asks of all of several
+    /// messages before it sends the first.
+    pub(super) fn check_message(
+        &self,
+        profile: ProfileId,
+        chat: Chat,
+        message: &ComposedMessage<'_>,
+    ) -> Result<(), SendError> {
+        let route = self.route(profile, chat)?;
+        let sender = self.known_profile(profile)?;
+        sender.checked_mentions(chat, message)?;
+        self.quote(sender, chat, message, route.own).map(drop)
+    }
+
+    fn quote(
+        &self,
+        sender: &Profile,
+        chat: Chat,
+        message: &ComposedMessage<'_>,
+        own: Option<MemberId>,
+    ) -> Result<Option<QuotedMsg>, SendError> {
+        let truncate = self.config.truncate_quotes;
+        let quote =
+            message.quoted_item.map(|item| sender.quoted(chat, item, message, truncate, own));
+        quote.transpose()
     }
 
     /// Changes the text of an own item: the core's `/_update item`. Text, mentions and the live
@@ -187,6 +215,15 @@ impl Loopback {
         Ok(())
     }
 
+    /// Marks an item as deleted in the profile's own database only: the core's
+    /// `/_delete item … internalMark`.
+    pub(super) fn mark(&mut self, profile: ProfileId, chat: Chat, item: ItemId) {
+        let items = self.profile_mut(profile).map(|known| &mut known.items);
+        if let Some(stored) = items.and_then(|items| items.get_mut(chat, item)) {
+            stored.deleted = true;
+        }
+    }
+
     fn post_to_all(
         &mut self,
         from: ProfileId,
@@ -258,6 +295,25 @@ impl Loopback {
         // An odd number: a core's clock is finer than milliseconds, so nine digits are printed.
         let below_milli = (self.rng.up_to(999_999) | 1) as u32;
         clock::own(self.config.wall_clock_start, self.now, below_milli)
+    }
+}
+
+impl QuotedMsg {
+    /// The quote as the core of the one who quotes keeps it.
+    fn seen_by_its_sender(&self, chat: Chat, item: ItemId) -> Quote {
+        let direction = match (chat, self.sent) {
+            (Chat::Direct(_), true) => QuoteDirection::DirectSnd,
+            (Chat::Direct(_), false) => QuoteDirection::DirectRcv,
+            (Chat::Group(_), true) => QuoteDirection::GroupSnd,
+            (Chat::Group(_), false) => QuoteDirection::GroupRcv { member: self.member },
+        };
+        Quote {
+            direction,
+            item: Some(item),
+            shared_msg_id: self.shared_msg_id,
+            text: self.text.clone(),
+            sent_at: self.sent_at.clone(),
+        }
     }
 }
 

@@ -8,6 +8,8 @@
 //!           └─► Event::ServiceFailed when it is over first
 //! ```
 
+#[cfg(feature = "sign")]
+use alloc::boxed::Box;
 use alloc::{
     collections::BTreeMap,
     string::{String, ToString},
@@ -18,8 +20,14 @@ use core::time::Duration;
 use super::delivery::Parcel;
 use super::error::{ServiceRequestError, ServiceResponseError, SetupError};
 use super::event::Event;
+use super::faults::Journey;
+use super::request::{AddressSettings, LinkKeys};
 use super::{Loopback, ProfileId, normalise};
 use crate::json::Object;
+#[cfg(feature = "sign")]
+use crate::rpc::sign::ED25519_SIGNATURE_LEN;
+#[cfg(feature = "sign")]
+use crate::rpc::sign::{PublicKey, SecretKey, SessionBinding, X448_LEN};
 use crate::rpc::{CoreFailure, DEFAULT_TIMEOUT, Framing, PADDED_LEN, SignerKey};
 use crate::time::Instant;
 
@@ -78,6 +86,13 @@ pub struct ServiceHandle(u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ConnectionId(u64);
+
+impl ConnectionId {
+    /// The number as the core writes it.
+    pub(super) fn number(self) -> i64 {
+        i64::try_from(self.0).unwrap_or(i64::MAX)
+    }
+}
 
 /// The options of the core's `/_service_request`.
 ///
@@ -173,16 +188,78 @@ struct Received {
 /// The contact address of a profile.
 #[derive(Debug)]
 pub(super) struct Address {
-    profile: ProfileId,
-    has_ratchet_keys: bool,
+    pub(super) profile: ProfileId,
+    pub(super) has_ratchet_keys: bool,
+    pub(super) is_deleted: bool,
+    pub(super) keys: LinkKeys,
+    pub(super) settings: AddressSettings,
 }
 
 /// A request or response on its way, or the end of a wait.
 #[derive(Debug)]
 pub(super) enum ServiceParcel {
-    Request { number: u64, from: ProfileId, signer_key: Option<String>, data: String },
+    Request { number: u64, from: ProfileId, signed: Option<Signed>, data: String },
     Response { number: u64, data: String },
     Timeout { number: u64 },
+}
+
+/// The key of a signed request as the core writes it, and what shows that it is the signer's.
+#[derive(Clone, Debug)]
+pub(super) struct Signed {
+    key: String,
+    proof: Proof,
+}
+
+#[derive(Clone, Debug)]
+enum Proof {
+    /// The stand-in's word.
+    Assumed,
+    /// A signature over the request, bound to a ratchet session.
+    #[cfg(feature = "sign")]
+    Signature(Box<Signature>),
+    /// It has broken on the way.
+    Broken,
+}
+
+#[cfg(feature = "sign")]
+#[derive(Clone, Debug)]
+struct Signature {
+    key: PublicKey,
+    binding: SessionBinding,
+    bytes: [u8; ED25519_SIGNATURE_LEN],
+}
+
+impl Signed {
+    /// What of it arrives.
+    fn after(&self, journey: &Journey) -> Self {
+        let proof = match &self.proof {
+            _ if !journey.breaks_signature => self.proof.clone(),
+            #[cfg(feature = "sign")]
+            Proof::Signature(signature) => {
+                let mut signature = signature.clone();
+                if let Some(byte) = signature.bytes.first_mut() {
+                    *byte ^= 1;
+                }
+                Proof::Signature(signature)
+            }
+            _ => Proof::Broken,
+        };
+        Self { key: self.key.clone(), proof }
+    }
+
+    /// Whether the receiver's core finds it good.
+    #[cfg_attr(not(feature = "sign"), expect(unused_variables, reason = "nothing is verified"))]
+    fn is_good(&self, data: &str) -> bool {
+        match &self.proof {
+            Proof::Assumed => true,
+            Proof::Broken => false,
+            #[cfg(feature = "sign")]
+            Proof::Signature(signature) => {
+                let Signature { key, binding, bytes } = &**signature;
+                key.verify_copy(binding, data.as_bytes(), bytes).is_ok()
+            }
+        }
+    }
 }
 
 /// A request that a core has received: the core's `serviceRequest`.
@@ -274,12 +351,51 @@ impl Loopback {
         ratchet_keys: bool,
     ) -> Result<ServiceAddress, SetupError> {
         self.profiles.get(profile.0).ok_or(SetupError::UnknownProfile { profile })?;
-        if self.addresses.iter().any(|address| address.profile == profile) {
+        if self.address_of(profile).is_some() {
             return Err(SetupError::DuplicateAddress { profile });
         }
-        let address = ServiceAddress(self.addresses.len());
-        self.addresses.push(Address { profile, has_ratchet_keys: ratchet_keys });
-        Ok(address)
+        let made = Address {
+            profile,
+            has_ratchet_keys: ratchet_keys,
+            is_deleted: false,
+            keys: LinkKeys::new(&mut self.keys),
+            settings: AddressSettings::new(),
+        };
+        // A profile that has deleted its address gets the same number again, with other links: so
+        // there are never more addresses than profiles.
+        match self.addresses.iter_mut().enumerate().find(|(_, old)| old.profile == profile) {
+            Some((at, old)) => {
+                *old = made;
+                Ok(ServiceAddress(at))
+            }
+            None => {
+                self.addresses.push(made);
+                Ok(ServiceAddress(self.addresses.len().saturating_sub(1)))
+            }
+        }
+    }
+
+    /// Deletes an address: the core's `/_delete_address`. Its links lead nowhere from now on.
+    ///
+    /// # Errors
+    /// [`SetupError::UnknownAddress`]
+    pub fn delete_address(&mut self, address: ServiceAddress) -> Result<(), SetupError> {
+        let known = self.address_mut(address).ok_or(SetupError::UnknownAddress { address })?;
+        known.is_deleted = true;
+        Ok(())
+    }
+
+    pub(super) fn address(&self, address: ServiceAddress) -> Option<&Address> {
+        self.addresses.get(address.0).filter(|known| !known.is_deleted)
+    }
+
+    pub(super) fn address_mut(&mut self, address: ServiceAddress) -> Option<&mut Address> {
+        self.addresses.get_mut(address.0).filter(|known| !known.is_deleted)
+    }
+
+    pub(super) fn all_addresses(&self) -> impl Iterator<Item = (ServiceAddress, &Address)> {
+        let all = self.addresses.iter().enumerate().filter(|(_, known)| !known.is_deleted);
+        all.map(|(at, known)| (ServiceAddress(at), known))
     }
 
     /// Adds ratchet keys to an address: the option `pq_ratchet` of the core's
@@ -288,8 +404,7 @@ impl Loopback {
     /// # Errors
     /// [`SetupError::UnknownAddress`]
     pub fn add_ratchet_keys(&mut self, address: ServiceAddress) -> Result<(), SetupError> {
-        let known =
-            self.addresses.get_mut(address.0).ok_or(SetupError::UnknownAddress { address })?;
+        let known = self.address_mut(address).ok_or(SetupError::UnknownAddress { address })?;
         known.has_ratchet_keys = true;
         Ok(())
     }
@@ -297,7 +412,7 @@ impl Loopback {
     /// The profile that an address is of.
     #[must_use]
     pub fn profile_at(&self, address: ServiceAddress) -> Option<ProfileId> {
-        self.addresses.get(address.0).map(|address| address.profile)
+        self.address(address).map(|address| address.profile)
     }
 
     /// Sends a request: the core's `/_service_request`. A real core's command waits; here the
@@ -314,19 +429,86 @@ impl Loopback {
         options: ServiceRequestOptions<'_>,
         json: &str,
     ) -> Result<ServiceSent<ServiceHandle>, ServiceRequestError> {
+        let signer = options.signer.map(SignerKey::parse).transpose();
+        let signer = signer.map_err(ServiceRequestError::SignKey);
+        self.send_request(now, profile, target, options.timeout, json, |_, _| {
+            Ok(signer?.map(|key| Signed { key: key.to_string(), proof: Proof::Assumed }))
+        })
+    }
+
+    /// Sends a request that is really signed: what the core's `/_service_request` does with
+    /// `sign_key`. The receiver's core verifies the signature; one that is not good never reaches
+    /// the bot.
+    ///
+    /// # Errors
+    /// As [`service_request`](Self::service_request).
+    ///
+    /// ```
+    /// use agentwire_core::loopback::{Event, Fault, Loopback};
+    /// use agentwire_core::rpc::{DEFAULT_TIMEOUT, sign::SecretKey};
+    /// use agentwire_core::time::Instant;
+    /// let mut net = Loopback::new(1);
+    /// let (ann, bot) = (net.add_profile("ann").unwrap(), net.add_profile("bot").unwrap());
+    /// let address = net.create_address(bot, true).unwrap();
+    /// net.enable_service_requests(bot, true).unwrap();
+    /// let key = SecretKey::from_bytes([7; 32]);
+    ///
+    /// let now = Instant::ZERO;
+    /// net.signed_service_request(now, ann, address, DEFAULT_TIMEOUT, &key, "{}").unwrap();
+    /// let Some(Event::ServiceRequest(request)) = net.poll_event(bot) else { panic!() };
+    /// assert_eq!(request.signer_key.as_deref(), Some(key.public().to_text().as_str()));
+    ///
+    /// net.fault_next(ann, Fault::BreakSignature);
+    /// net.signed_service_request(now, ann, address, DEFAULT_TIMEOUT, &key, "{}").unwrap();
+    /// assert_eq!(net.poll_event(bot), None);
+    /// ```
+    #[cfg(feature = "sign")]
+    pub fn signed_service_request(
+        &mut self,
+        now: Instant,
+        profile: ProfileId,
+        target: ServiceAddress,
+        timeout: Duration,
+        key: &SecretKey,
+        json: &str,
+    ) -> Result<ServiceSent<ServiceHandle>, ServiceRequestError> {
+        self.send_request(now, profile, target, timeout, json, |net, data| {
+            // The X448 keys of a ratchet session, the requester's and the service's.
+            let mut session = [[0; X448_LEN]; 2];
+            for byte in session.as_flattened_mut() {
+                *byte = net.keys.up_to(255) as u8;
+            }
+            let [requester, service] = &session;
+            let binding = SessionBinding::of_keys(requester, service);
+            let bytes = key.sign(&binding, data.as_bytes());
+            let key = key.public();
+            let proof = Proof::Signature(Box::new(Signature { key, binding, bytes }));
+            Ok(Some(Signed { key: key.to_string(), proof }))
+        })
+    }
+
+    /// `sign` is given the request as the core has written it.
+    fn send_request(
+        &mut self,
+        now: Instant,
+        profile: ProfileId,
+        target: ServiceAddress,
+        timeout: Duration,
+        json: &str,
+        sign: impl FnOnce(&mut Self, &str) -> Result<Option<Signed>, ServiceRequestError>,
+    ) -> Result<ServiceSent<ServiceHandle>, ServiceRequestError> {
         self.handle_timeout(now);
         self.profiles.get(profile.0).ok_or(ServiceRequestError::UnknownProfile { profile })?;
         let data = Object::parse(json).map_err(ServiceRequestError::Grammar)?.as_value();
-        let signer = options.signer.map(SignerKey::parse).transpose();
-        let signer = signer.map_err(ServiceRequestError::SignKey)?;
-        let address = self.addresses.get(target.0);
+        let (json_len, data) = (normalise::len(data), normalise::text(data));
+        let signed = sign(self, &data)?;
+        let address = self.address(target);
         let address = address.ok_or(ServiceRequestError::UnknownAddress { address: target })?;
         if !address.has_ratchet_keys {
             return Err(ServiceRequestError::NoRatchetKeys);
         }
         let to = address.profile;
-        let framing = if signer.is_some() { Framing::SignedRequest } else { Framing::Request };
-        let json_len = normalise::len(data);
+        let framing = if signed.is_some() { Framing::SignedRequest } else { Framing::Request };
         let framed_len = framed(framing, json_len).saturating_add(self.config.reply_queue_len);
         if framed_len > PADDED_LEN {
             return Err(ServiceRequestError::TooLarge { needed: framed_len, limit: PADDED_LEN });
@@ -335,17 +517,15 @@ impl Loopback {
 
         let number = self.service_requests;
         self.service_requests = self.service_requests.saturating_add(1);
-        let deadline = self.now.saturating_add(options.timeout);
+        let deadline = self.now.saturating_add(timeout);
         let end = self.post(profile, deadline, Parcel::Service(ServiceParcel::Timeout { number }));
         if let Some(known) = self.profile_mut(profile) {
             known.service.waiting.insert(number, end);
         }
-        let data = normalise::text(data);
-        let signer_key = signer.map(|key| key.to_string());
-        self.carry(profile, to, || ServiceParcel::Request {
+        self.carry(profile, to, |journey| ServiceParcel::Request {
             number,
             from: profile,
-            signer_key: signer_key.clone(),
+            signed: signed.as_ref().map(|signed| signed.after(journey)),
             data: data.clone(),
         });
         self.pump();
@@ -393,7 +573,7 @@ impl Loopback {
         let data = normalise::text(data);
         let connection = ConnectionId(number);
         self.tell(profile, Event::ServiceReplySent { connection });
-        self.carry(profile, from, || ServiceParcel::Response { number, data: data.clone() });
+        self.carry(profile, from, |_| ServiceParcel::Response { number, data: data.clone() });
         self.pump();
         Ok(ServiceSent { handle: connection, json_len, framed_len })
     }
@@ -413,16 +593,21 @@ impl Loopback {
     }
 
     /// Each request has a connection of its own: it waits for nothing that was sent before.
-    fn carry(&mut self, from: ProfileId, to: ProfileId, parcel: impl Fn() -> ServiceParcel) {
+    fn carry(
+        &mut self,
+        from: ProfileId,
+        to: ProfileId,
+        parcel: impl Fn(&Journey) -> ServiceParcel,
+    ) {
         let scripted = self.next_scripted(from);
         let journey = self.journey(from, to, scripted.as_ref());
         if journey.lost {
             return;
         }
         let due = self.now.saturating_add(journey.delay);
-        self.post(to, due, Parcel::Service(parcel()));
+        self.post(to, due, Parcel::Service(parcel(&journey)));
         if journey.twice {
-            self.post(to, due, Parcel::Service(parcel()));
+            self.post(to, due, Parcel::Service(parcel(&journey)));
         }
     }
 
@@ -439,11 +624,14 @@ impl Loopback {
         parcel: ServiceParcel,
     ) -> Option<Event> {
         match parcel {
-            ServiceParcel::Request { number, from, signer_key, data } => {
+            ServiceParcel::Request { number, from, signed, data } => {
                 let id = self.rng.text_id();
                 let service = &mut self.profile_mut(to)?.service;
                 service.clean_up(due);
                 if !service.takes_requests || service.received.contains_key(&number) {
+                    return None;
+                }
+                if signed.as_ref().is_some_and(|signed| !signed.is_good(&data)) {
                     return None;
                 }
                 service.by_id.insert(id.clone(), number);
@@ -451,7 +639,7 @@ impl Loopback {
                 service.received.insert(number, received);
                 Some(Event::ServiceRequest(ReceivedServiceRequest {
                     request_id: id,
-                    signer_key,
+                    signer_key: signed.map(|signed| signed.key),
                     data: normalise::again(&data),
                 }))
             }

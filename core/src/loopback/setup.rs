@@ -5,14 +5,22 @@ use alloc::{string::String, vec::Vec};
 use super::error::SetupError;
 use super::event::{Event, MemberChange};
 use super::profile::Profile;
-use super::{GroupRef, Loopback, ProfileId, name};
+use super::{GroupRef, Loopback, ProfileId, name, record};
 use crate::chat::{Chat, ContactId, GroupId, GroupMemberId, Me, MemberId};
 
 /// A group as the network knows it.
 #[derive(Debug)]
 pub(super) struct Group {
-    name: String,
+    /// The core's `GroupProfile`, as the core writes it.
+    pub(super) record: String,
     pub(super) seats: Vec<Seat>,
+}
+
+impl Group {
+    /// Who has created the group.
+    pub(super) fn owner(&self) -> Option<MemberId> {
+        self.seats.first().map(|seat| seat.member)
+    }
 }
 
 /// A membership, past or present.
@@ -124,7 +132,7 @@ impl Loopback {
         self.set_up(owner)?;
         check_name(name)?;
         let group = GroupRef(self.groups.len());
-        self.groups.push(Group { name: String::from(name), seats: Vec::new() });
+        self.groups.push(Group { record: record::named(name), seats: Vec::new() });
         self.join(group, owner)?;
         Ok(group)
     }
@@ -145,7 +153,7 @@ impl Loopback {
             let seats = known.seats.iter().filter(|seat| seat.active);
             let others: Vec<_> =
                 seats.map(|seat| (seat.profile, seat.member, seat.group_id)).collect();
-            (known.name.clone(), others)
+            (record::display_name(&known.record), others)
         };
         let member = self.new_member_id();
         let names: Vec<String> = others
