@@ -18,10 +18,13 @@
 //! [`Value`], [`Object`] and [`Str`] are proofs: whoever holds one knows that its text is well
 //! formed.
 
+#[cfg(feature = "canonical")]
+pub mod canonical;
 mod error;
 pub mod length;
 mod path;
 mod scan;
+pub(crate) mod splice;
 mod write;
 
 use core::cmp::Ordering;
@@ -35,6 +38,8 @@ pub use write::Writer;
 pub(crate) use write::escape;
 #[cfg(feature = "alloc")]
 pub use write::to_text;
+#[cfg(feature = "canonical")]
+use write::hex;
 
 /// How many arrays and objects may be open at once: 127, the depth that serde_json reads too.
 pub const MAX_DEPTH: u32 = 127;

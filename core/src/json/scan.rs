@@ -74,11 +74,11 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline(always)]
-    fn peek(&self) -> Option<u8> {
+    pub(super) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn step(&mut self) {
+    pub(super) fn step(&mut self) {
         self.skip(1);
     }
 
@@ -88,17 +88,17 @@ impl<'a> Scanner<'a> {
         self.at = self.at.wrapping_add(bytes);
     }
 
-    fn span(&self, from: usize) -> &'a str {
+    pub(super) fn span(&self, from: usize) -> &'a str {
         // Spans begin and end beside ASCII bytes, so they lie on character boundaries.
         self.text.get(from..self.at).unwrap_or_default()
     }
 
-    fn fail<T>(&self, kind: ErrorKind) -> Scanned<T> {
+    pub(super) fn fail<T>(&self, kind: ErrorKind) -> Scanned<T> {
         Err(Error::new(kind, self.at))
     }
 
     /// The error for whatever stands here, where something else had to stand.
-    fn unexpected<T>(&self) -> Scanned<T> {
+    pub(super) fn unexpected<T>(&self) -> Scanned<T> {
         match self.peek() {
             None => self.fail(ErrorKind::UnexpectedEnd),
             Some(0xef) if self.at == 0 && self.text.starts_with('\u{feff}') => {
@@ -154,7 +154,7 @@ impl<'a> Scanner<'a> {
 
     /// A string; the next byte is its opening quote. Whether nothing in it is escaped.
     #[inline(always)]
-    fn string(&mut self) -> Scanned<bool> {
+    pub(super) fn string(&mut self) -> Scanned<bool> {
         self.step();
         // Most names and short strings have no escape and end within a few words.
         let bytes = self.text.as_bytes();
@@ -319,7 +319,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A number; the next byte is its sign or first digit.
-    fn number(&mut self) -> Scanned<()> {
+    pub(super) fn number(&mut self) -> Scanned<()> {
         let from = self.at;
         self.take(b'-');
         if self.take(b'0') {
@@ -342,7 +342,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn literal(&mut self, word: &str) -> Scanned<()> {
+    pub(super) fn literal(&mut self, word: &str) -> Scanned<()> {
         let from = self.at;
         for expected in word.bytes() {
             if self.peek().is_none() {

@@ -139,7 +139,7 @@ pub(crate) fn escape(text: &str, mut show: impl FnMut(&str)) {
     show(text.get(clean..).unwrap_or_default());
 }
 
-fn hex(digit: u8) -> u8 {
+pub(super) fn hex(digit: u8) -> u8 {
     if digit < 10 { b'0'.wrapping_add(digit) } else { b'a'.wrapping_add(digit.wrapping_sub(10)) }
 }
 

@@ -34,7 +34,6 @@ mod error;
 mod peers;
 mod protocols;
 mod rewrite;
-mod splice;
 #[cfg(test)]
 mod tests;
 

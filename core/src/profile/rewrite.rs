@@ -5,8 +5,8 @@ use core::fmt;
 use super::error::{DeclarationError, Part};
 use super::peers::{ChangeFrequency, GroupKind, PeerType, PeerTypes, PublicGroup, whole};
 use super::protocols::{Declarations, Source, Transports, member, typed};
-use super::splice::{Appender, Fate, splice};
 use crate::binding::ProtocolName;
+use crate::json::splice::{Appender, Fate, splice};
 use crate::json::{BufferTooSmall, Object, Str, Value, Writer, offset_in};
 
 /// What a bot declares of one protocol.

@@ -1,29 +1,29 @@
 //! Changing some members of an object and keeping everything else byte for byte.
 
-use crate::json::{Object, Str, Value, Writer, offset_in};
+use super::{Object, Str, Value, Writer, offset_in};
 
 /// What becomes of a member.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     Keep,
     Replace,
     Remove,
 }
 
 /// Appends members to an object that is being written.
-pub(super) struct Appender<'w, 'o> {
+pub(crate) struct Appender<'w, 'o> {
     out: &'w mut Writer<'o>,
     empty: bool,
 }
 
 impl<'w, 'o> Appender<'w, 'o> {
     /// For an object whose opening brace has just been written.
-    pub(super) fn new(out: &'w mut Writer<'o>) -> Self {
+    pub(crate) fn new(out: &'w mut Writer<'o>) -> Self {
         Self { out, empty: true }
     }
 
     /// Begins a member: its value is to be written next.
-    pub(super) fn member(&mut self, name: &str) -> &mut Writer<'o> {
+    pub(crate) fn member(&mut self, name: &str) -> &mut Writer<'o> {
         if !self.empty {
             self.out.raw(",");
         }
@@ -35,7 +35,7 @@ impl<'w, 'o> Appender<'w, 'o> {
 /// Writes an object in which some members have new values, are gone, or are added at the end.
 ///
 /// `replace` writes the value of a member whose fate says so; names and white space around it stay.
-pub(super) fn splice<'a>(
+pub(crate) fn splice<'a>(
     object: Object<'a>,
     out: &mut Writer<'_>,
     fate: impl Fn(Str<'a>) -> Fate,
