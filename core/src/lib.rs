@@ -24,6 +24,7 @@
 //! | [`discovery`] | addresses in `llms.txt`, SimpleX links and names |
 //! | [`simplex`] | the chat core's bot API: commands, frames, and a session over them |
 //! | `turns` | whose request is handled next, so that nobody takes all (feature `alloc`) |
+//! | `card` | A2A Agent Cards: signatures, and the SimpleX interface in them (feature `card`) |
 //! | `loopback` | a stand-in for SimpleX cores, itself a machine (feature `loopback`) |
 //!
 //! A module uses only what stands above it in this table.
@@ -58,6 +59,8 @@
 //! | `alloc` | growable tables, [`chat::session`](chat), the message encoder |
 //! | `loopback` | the stand-in for SimpleX cores |
 //! | `sign` | `rpc::sign`: keys and signatures of Service RPC requests; no heap |
+//! | `canonical` | `json::canonical`: canonical forms of JSON |
+//! | `card` | `card`: signed A2A Agent Cards; this one needs Rust 1.87 |
 //! | `serde`, `defmt` | derives on data, errors and events |
 //! | `arbitrary` | `Arbitrary` inputs and the fuzz targets' bodies |
 //!
@@ -89,6 +92,8 @@ extern crate std;
 pub mod a2a;
 pub mod admission;
 pub mod binding;
+#[cfg(feature = "card")]
+pub mod card;
 pub mod chat;
 pub mod discovery;
 #[cfg(feature = "arbitrary")]

@@ -46,5 +46,6 @@ compiles core
 compiles core --features serde,defmt,sign
 compiles alloc --features alloc
 compiles alloc --features alloc,loopback,serde,defmt,sign
+compiles alloc --features alloc,card
 refused core alloc alloc
 refused alloc std std

@@ -17,6 +17,10 @@ fn service_signatures() -> String {
     std::fs::read_to_string(directory().join("service-rpc-signature.json")).expect("readable")
 }
 
+fn vectors(name: &str) -> String {
+    std::fs::read_to_string(directory().join(name)).expect("readable")
+}
+
 /// The one failure of a file in which this was changed once.
 fn failure(file: &str, from: &str, to: &str) -> String {
     let changed = file.replacen(from, to, 1);
@@ -87,6 +91,45 @@ fn each_expectation_of_a_chat_message_is_checked() {
 }
 
 #[test]
+fn canonical_json_has_80_cases() {
+    assert_eq!(run(&vectors("jcs.json")).expect("known").passed, 80);
+}
+
+#[test]
+fn each_expectation_of_canonical_json_is_checked() {
+    let changes = [
+        ("\"{\\\"a\\\":{},\\\"b\\\":[]}\"", "\"{}\"", "canonical: is {\"a\":{},\"b\":[]}"),
+        ("\"reject\": true", "\"reject\": false, \"canonical\": \"\"", "refused, wrongly"),
+        ("\"5e-324\"", "\"4e-324\"", "is 5e-324"),
+        ("\"3ff0000000000000\"", "\"3ff000000000000z\"", "not hexadecimal"),
+        ("\"3ff0000000000000\"", "\"3ff8000000000000\"", "is 1.5"),
+    ];
+    for (from, to, expected) in changes {
+        let failure = failure(&vectors("jcs.json"), from, to);
+        assert!(failure.contains(expected), "{expected}: {failure}");
+    }
+}
+
+#[test]
+fn the_signed_cards_have_10_cases() {
+    assert_eq!(run(&vectors("a2a-cards.json")).expect("known").passed, 10);
+}
+
+#[test]
+fn each_expectation_of_a_signed_card_is_checked() {
+    let changes = [
+        ("\"description\": \"\"", "\"description\": \"e\"", "spec_rule1: is {"),
+        ("\"spec_rule1\": \"g5kF", "\"spec_rule1\": \"g5kG", "another signature is made"),
+        ("\"spec_rule1\": \"g5kF", "\"spec_rule1\": \"g5kG", "holds for None, not Some(Spec)"),
+        ("\"sdk_prune\": \"{", "\"sdk_prune\": \"[{", "something else is vouched for"),
+    ];
+    for (from, to, expected) in changes {
+        let failure = failure(&vectors("a2a-cards.json"), from, to);
+        assert!(failure.contains(expected), "{expected}: {failure}");
+    }
+}
+
+#[test]
 fn the_signed_requests_have_9_cases() {
     assert_eq!(run(&service_signatures()).expect("known").passed, 9);
     let good = directory().join("service-rpc-signature.json");
@@ -137,7 +180,8 @@ fn an_unknown_format_fails_and_names_the_known_ones() {
     assert_eq!(run("{}\n{").unwrap_err(), Unusable::NotJson { line: 2 });
     let (code, out) = program(&[&file("unknown.json", "{\"limit\":1}")]);
     assert_eq!(code, Some(1));
-    assert!(out.contains("unknown format; known: encoded chat messages (an object with `limit`"));
+    assert!(out.contains("unknown format; known: "), "{out}");
+    assert!(out.contains("; encoded chat messages (an object with `limit`"), "{out}");
     assert!(out.ends_with("\n0 passed, 0 failed\n"));
 }
 

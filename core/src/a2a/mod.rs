@@ -52,6 +52,8 @@ pub use parameters::{ServiceParameters, passes};
 pub use state::TaskState;
 pub use stream::{EventKind, StreamEvent};
 pub use version::Version;
+#[cfg(feature = "card")]
+pub(crate) use word::is_field;
 
 /// The URI of this binding in an Agent Card ("Identification").
 pub const BINDING_URI: &str = "https://simplex.chat/protocol/a2a/v1";

@@ -15,7 +15,7 @@ pub(super) fn plain<'w>(text: Str<'w>, scratch: &'w mut [u8; LONGEST]) -> &'w st
 }
 
 /// Whether a member's name is this one, in either spelling of ProtoJSON: `taskId` or `task_id`.
-pub(super) fn is_field(name: Str<'_>, camel: &str) -> bool {
+pub(crate) fn is_field(name: Str<'_>, camel: &str) -> bool {
     name == *camel || spelling(name, camel) == Some(Spelling::Snake)
 }
 

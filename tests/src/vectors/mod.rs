@@ -8,11 +8,14 @@ use core::fmt;
 
 use serde_json::{Map, Value};
 
+mod agent_cards;
 mod chat_messages;
+mod jcs;
 mod service_signatures;
 
 /// The formats that can be run.
-pub const FORMATS: &[Format] = &[chat_messages::FORMAT, service_signatures::FORMAT];
+pub const FORMATS: &[Format] =
+    &[agent_cards::FORMAT, chat_messages::FORMAT, jcs::FORMAT, service_signatures::FORMAT];
 
 /// A format of vector files.
 #[derive(Clone, Copy)]
