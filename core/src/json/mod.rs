@@ -36,10 +36,10 @@ use scan::Scanner;
 pub(crate) use scan::Visited;
 pub use write::Writer;
 pub(crate) use write::escape;
-#[cfg(feature = "alloc")]
-pub use write::to_text;
 #[cfg(feature = "canonical")]
 use write::hex;
+#[cfg(feature = "alloc")]
+pub use write::to_text;
 
 /// How many arrays and objects may be open at once: 127, the depth that serde_json reads too.
 pub const MAX_DEPTH: u32 = 127;
