@@ -7,7 +7,7 @@ use super::shape::Shape;
 use super::{
     CANCELLED, HEADER_MISMATCH, LOGGED, META_CLIENT_CAPABILITIES, META_LOG_LEVEL,
     META_PROTOCOL_VERSION, META_SUBSCRIPTION, MISSING_CLIENT_CAPABILITY, PROGRESS, PROGRESS_TOKEN,
-    REVISION, UNSUPPORTED_PROTOCOL_VERSION, is_revision, shapes,
+    REVISION, Revision, UNSUPPORTED_PROTOCOL_VERSION, shapes,
 };
 use crate::json::{self, Object, Str, Value, offset_in};
 use crate::jsonrpc::{self, ErrorResponse, Id, IdKind, IdPrint, Message, Notification, Request};
@@ -134,8 +134,8 @@ pub struct Asked {
     pub capabilities: Capabilities,
     /// Whether it asks for `notifications/message`.
     pub logs: bool,
-    /// Whether it names a revision later than [`REVISION`].
-    pub is_later: bool,
+    /// The revision that it names.
+    pub revision: Revision,
 }
 
 impl Asked {
@@ -178,12 +178,11 @@ impl Asked {
         // A buffer of a revision's length: whatever is longer is none.
         let mut buffer = [0; REVISION.len()];
         let revision = version.as_str().and_then(|version| version.decode(&mut buffer).ok());
-        let Some(revision) = revision.filter(|revision| is_revision(revision)) else {
+        let Some(revision) = revision.and_then(Revision::new) else {
             return Err(Wrong::new(Flaw::Revision, version));
         };
         let method = Method::of(request.method);
-        let is_later = revision != REVISION;
-        if !is_later {
+        if !revision.is_later() {
             method.params().check(object)?;
         }
         let token = member(PROGRESS_TOKEN).and_then(|token| Id::parse(token.get()));
@@ -195,7 +194,7 @@ impl Asked {
             token: token.map(|token| token.print()),
             capabilities: capabilities.map(Capabilities::of).unwrap_or_default(),
             logs: member(META_LOG_LEVEL).is_some(),
-            is_later,
+            revision,
         })
     }
 
@@ -235,7 +234,7 @@ impl Asked {
         let Ok(Some(kind)) = object.get("resultType") else {
             return Err(Wrong::new(Flaw::Missing("resultType"), result));
         };
-        if self.is_later {
+        if self.revision.is_later() {
             return Ok(Answer::Later(object));
         }
         let is = |name: &str| kind.as_str().is_some_and(|kind| kind == *name);

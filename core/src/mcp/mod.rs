@@ -37,6 +37,8 @@
 //! with what all revisions from 2026-07-28 on have in common.
 
 mod binding;
+#[cfg(feature = "alloc")]
+pub mod bridge;
 mod caching;
 mod check;
 mod error;
@@ -82,6 +84,49 @@ pub const PROGRESS: &str = "notifications/progress";
 pub const LOGGED: &str = "notifications/message";
 /// The method of cancellations.
 pub const CANCELLED: &str = "notifications/cancelled";
+
+/// [`REVISION`] or a later one, by its name.
+///
+/// ```
+/// use agentwire_core::mcp::Revision;
+/// assert!(Revision::new("2027-01-01").unwrap().is_later());
+/// assert!(Revision::new("2025-11-25").is_none());
+/// assert_eq!(Revision::default().get(), "2026-07-28");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Revision([u8; REVISION.len()]);
+
+impl Revision {
+    /// The revision of that name, if it is [one](is_revision).
+    pub fn new(name: &str) -> Option<Self> {
+        if is_revision(name) { name.as_bytes().try_into().ok().map(Self) } else { None }
+    }
+
+    /// Its name.
+    pub fn get(&self) -> &str {
+        core::str::from_utf8(&self.0).unwrap_or(REVISION)
+    }
+
+    /// Whether it is later than [`REVISION`].
+    pub fn is_later(&self) -> bool {
+        self.get() != REVISION
+    }
+}
+
+impl Default for Revision {
+    fn default() -> Self {
+        let mut name = [0; REVISION.len()];
+        name.copy_from_slice(REVISION.as_bytes());
+        Self(name)
+    }
+}
+
+impl core::fmt::Debug for Revision {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.get())
+    }
+}
 
 /// Whether a name is that of [`REVISION`] or of a later one: revisions are dates, `YYYY-MM-DD`, and
 /// sort as text.

@@ -143,11 +143,11 @@ fn a_later_revision_passes_with_what_all_have_in_common() {
     let odd = request("1", "tools/call", r#""name":7"#);
     assert_eq!(refused(&odd).1, "$.params.name");
     let later = accepted(&odd.replace("2026-07-28", "2027-01-01"));
-    assert!(later.is_later);
+    assert!(later.revision.is_later());
     let text = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"streamed"}}"#;
     assert!(matches!(later.check_answer(text), Ok(Answer::Later(_))));
     let escaped = odd.replace("2026-07-28", "2027-01-0\\u0031");
-    assert!(accepted(&escaped).is_later);
+    assert_eq!(accepted(&escaped).revision.get(), "2027-01-01");
 }
 
 #[test]
