@@ -17,6 +17,7 @@
 //! | `envelope` | a text; an envelope made from the bytes | the schemas, on top of `serde_json` |
 //! | `rpc_ops` | a script of operations | lists of requests |
 //! | `sse` | a stream of bytes and how it is cut | the standard's algorithm on the whole stream |
+//! | `mcp_bridge` | a script of operations | a list of calls, and a server that echoes their numbers |
 //! | `pair` | a scenario | what must hold whatever the network does |
 //!
 //! Two parts of the crate's API serve them alone: `TARGETS` and the functions. Neither is stable.
@@ -30,6 +31,7 @@
 )]
 
 mod bindings;
+mod bridge;
 mod caller;
 mod command;
 mod discovery;
@@ -46,6 +48,7 @@ mod size;
 mod sse;
 
 pub use bindings::bindings;
+pub use bridge::mcp_bridge;
 pub use caller::caller_ops;
 pub use command::command;
 pub use discovery::{link, llms, name};
@@ -62,7 +65,7 @@ pub use sse::sse;
 pub type Body = fn(&[u8]);
 
 /// Every target by its name, which is that of its corpus.
-pub const TARGETS: [(&str, Body); 15] = [
+pub const TARGETS: [(&str, Body); 16] = [
     ("bindings", bindings),
     ("caller_ops", caller_ops),
     ("command", command),
@@ -71,6 +74,7 @@ pub const TARGETS: [(&str, Body); 15] = [
     ("jsonrpc", jsonrpc),
     ("link", link),
     ("llms", llms),
+    ("mcp_bridge", mcp_bridge),
     ("name", name),
     ("pair", pair),
     ("profile", profile),

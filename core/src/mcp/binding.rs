@@ -1,17 +1,4 @@
-//! The MCP binding: Model Context Protocol, revision 2026-07-28 and later, over `/_call mcp`.
-//!
-//! The request is one JSON-RPC request with its `_meta` envelope. Notifications for it may come
-//! first; the response, a result or an error, is the last reply ("MCP binding", "Messages").
-//!
-//! | what is checked here | error |
-//! |---|---|
-//! | the text is JSON | -32700 |
-//! | it is a request, with an id that is a string or an integer | -32600 |
-//! | `params._meta` names a revision and the client's capabilities | -32602 |
-//! | the revision is one that is served | -32022 with `supported` and `requested` |
-//!
-//! Everything else, the method and its parameters among it, is the handler's. A revision later
-//! than 2026-07-28 is a version like any other: a bot states which ones it serves.
+//! The binding to SimpleX: which message ends a call, and the error for everything that can go wrong.
 
 use super::{
     META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, REVISION, is_revision,
@@ -29,7 +16,20 @@ const NAME: ProtocolName<'static> = match ProtocolName::new("mcp") {
     None => unreachable!(),
 };
 
-/// The MCP binding.
+/// The MCP binding: revision 2026-07-28 and later, over `/_call mcp`.
+///
+/// The request is one JSON-RPC request with its `_meta` envelope. Notifications for it may come
+/// first; the response, a result or an error, is the last reply ("MCP binding", "Messages").
+///
+/// | what is checked here | error |
+/// |---|---|
+/// | the text is JSON | -32700 |
+/// | it is a request, with an id that is a string or an integer | -32600 |
+/// | `params._meta` names a revision and the client's capabilities | -32602 |
+/// | the revision is one that is served | -32022 with `supported` and `requested` |
+///
+/// Everything else, the method and its parameters among it, is the handler's. A revision later
+/// than 2026-07-28 is a version like any other: a bot states which ones it serves.
 ///
 /// ```
 /// use agentwire_core::binding::{Binding, Failure, Place};
@@ -148,7 +148,7 @@ impl Binding for Mcp {
         NAME
     }
 
-    /// Checks the table of the [module](self). Without `versions`, every revision from
+    /// Checks the table of [`Mcp`]. Without `versions`, every revision from
     /// [`REVISION`] on is accepted.
     fn accept<'m>(
         &self,

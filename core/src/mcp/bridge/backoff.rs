@@ -67,9 +67,10 @@ impl Backoff {
         let factor = 1_u32.checked_shl(self.failures).unwrap_or(u32::MAX);
         self.failures = self.failures.saturating_add(1);
         let delay = self.first.saturating_mul(factor).min(self.limit);
-        let half = delay / 2;
-        let spread = half.as_nanos().saturating_mul(u128::from(random)) / u128::from(u32::MAX);
-        half.saturating_add(Duration::from_nanos(u64::try_from(spread).unwrap_or(u64::MAX)))
+        // 2³² parts of the upper half, and one, so that the longest is the whole.
+        let half = delay.as_nanos().checked_div(2).unwrap_or_default();
+        let spread = half.saturating_mul(u128::from(random).saturating_add(1)) >> 32;
+        Duration::from_nanos(u64::try_from(half.saturating_add(spread)).unwrap_or(u64::MAX))
     }
 }
 

@@ -33,9 +33,7 @@ const OPTIONAL: [&str; 11] = [
 
 /// Whether a result is complete, or says nothing else.
 fn is_complete(kind: Option<Value<'_>>) -> bool {
-    kind.is_none_or(|kind| {
-        kind.is_null() || kind.as_str().is_some_and(|kind| kind == *"complete")
-    })
+    kind.is_none_or(|kind| kind.is_null() || kind.as_str().is_some_and(|kind| kind == *"complete"))
 }
 
 /// Whether a member is one of these, and null.

@@ -109,7 +109,7 @@ pub(super) const fn code(code: i64) -> i64 {
     match code {
         // A resource that is not there.
         -32002 => jsonrpc::INVALID_PARAMS,
-        -32042 | -32099..=-32020 => jsonrpc::INTERNAL_ERROR,
+        -32099..=-32020 => jsonrpc::INTERNAL_ERROR,
         other => other,
     }
 }

@@ -186,7 +186,8 @@ fn extra(page: Object<'_>, member: &str) -> String {
     let mut out = String::new();
     let mut is_first = true;
     for (name, value) in page.members() {
-        let is_ours = ["resultType", "nextCursor", "ttlMs", "cacheScope"].iter().any(|own| name == **own);
+        let is_ours =
+            ["resultType", "nextCursor", "ttlMs", "cacheScope"].iter().any(|own| name == **own);
         if is_ours || name == *member || value.is_null() {
             continue;
         }
@@ -224,7 +225,8 @@ impl List {
         let (mut to, mut omitted, mut used) = (from, 0_usize, 0_usize);
         let mut taken: Vec<&str> = Vec::new();
         for item in self.items.get(from..).unwrap_or_default() {
-            let needed = if room.limit == usize::MAX { 0 } else { room.needed(item).saturating_add(1) };
+            let needed =
+                if room.limit == usize::MAX { 0 } else { room.needed(item).saturating_add(1) };
             if needed > left {
                 omitted = omitted.saturating_add(1);
             } else if used.saturating_add(needed) > left {
@@ -380,7 +382,8 @@ impl Lists {
     /// Remembers which tools need a conversation.
     fn mark(&mut self, list: &List) {
         for tool in list.items() {
-            let Some(name) = tool.str("name").ok().flatten().and_then(|name| name.as_plain()) else {
+            let Some(name) = tool.str("name").ok().flatten().and_then(|name| name.as_plain())
+            else {
                 continue;
             };
             let mark = at(tool, &["_meta", META_CONVERSATION]).and_then(|mark| mark.as_bool());

@@ -74,11 +74,16 @@
 //! );
 //! ```
 
+mod answers;
+mod ask;
 mod backoff;
 mod complete;
 mod config;
 mod legacy;
 mod list;
+mod notices;
+mod output;
+mod pages;
 mod problem;
 mod server;
 #[cfg(test)]
@@ -89,220 +94,26 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
+pub use ask::{Ask, CallId, CallerId, Via};
 pub use backoff::Backoff;
 pub use config::{Attribution, Config, Room};
+use list::{Fetch, Lists};
 pub use list::{
     MAX_KEPT_LISTS, MAX_LIST_PAGES, MAX_MARKED_TOOLS, META_CONVERSATION, META_OMITTED, PAGING_TIME,
 };
-use list::{Collected, Fetch, Lists, NoPage, asked_for};
+use output::count;
+pub use output::{Dropped, Final, Output, ToServer};
 pub use problem::{Limit, Problem};
 use server::{Open, Server};
 pub use server::{Refusal, Status};
-use text::{at, own_key_of, push_compact, push_replaced};
+use text::{at, own_key_of, push_replaced};
 
-use super::{
-    Asked, Fault, Flaw, Mcp, Method, Notice, PROGRESS_TOKEN, Progress, Tie, Way, write_cancelled,
-};
+use super::{Asked, Flaw, Mcp, Method, PROGRESS_TOKEN, Progress, write_cancelled};
 use crate::binding::{Binding as _, Failure, Place};
 use crate::json::{Object, Value};
-use crate::jsonrpc::{ErrorResponse, Message, Notification, Response};
+use crate::jsonrpc::{ErrorResponse, Message, Request, Response};
 use crate::time::Instant;
-
-/// Who calls: whoever gets the private results of this number is one and the same.
-///
-/// ```
-/// use agentwire_core::mcp::bridge::CallerId;
-/// assert!(CallerId(1) < CallerId(2));
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[allow(clippy::exhaustive_structs)] // A driver's own number.
-pub struct CallerId(pub u64);
-
-/// A call that was begun.
-///
-/// ```
-/// use agentwire_core::mcp::bridge::{Ask, Bridge, CallerId, Config, Room, Via};
-/// use agentwire_core::time::Instant;
-/// let mut bridge = Bridge::new(Config::default());
-/// let ask = Ask { caller: CallerId(1), request: "", room: Room::UNLIMITED, via: Via::OneShot };
-/// assert_ne!(bridge.begin(Instant::ZERO, &ask), bridge.begin(Instant::ZERO, &ask));
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct CallId(u64);
-
-/// How an answer gets to its caller.
-///
-/// ```
-/// use agentwire_core::mcp::bridge::Via;
-/// assert_ne!(Via::Conversation, Via::OneShot);
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(clippy::exhaustive_enums)] // The document has two transports.
-pub enum Via {
-    /// Notifications may come before it.
-    Conversation,
-    /// It is the one message there is.
-    OneShot,
-}
-
-/// What a caller asks.
-///
-/// ```
-/// use agentwire_core::mcp::bridge::{Ask, CallerId, Room, Via};
-/// let ask = Ask { caller: CallerId(1), request: "{}", room: Room::UNLIMITED, via: Via::OneShot };
-/// assert_eq!(format!("{ask:?}"), "Ask { caller: CallerId(1), request: 2 bytes, via: OneShot }");
-/// ```
-#[derive(Clone, Copy)]
-#[allow(clippy::exhaustive_structs)] // A driver builds it.
-pub struct Ask<'a> {
-    /// Who asks.
-    pub caller: CallerId,
-    /// The request, as it was written.
-    pub request: &'a str,
-    /// The room that the answer has.
-    pub room: Room,
-    /// How the answer goes.
-    pub via: Via,
-}
-
-impl fmt::Debug for Ask<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ask")
-            .field("caller", &self.caller)
-            .field("request", &format_args!("{} bytes", self.request.len()))
-            .field("via", &self.via)
-            .finish()
-    }
-}
-
-/// A message for the server.
-///
-/// ```
-/// use agentwire_core::mcp::bridge::{Bridge, Config, Output};
-/// let mut bridge = Bridge::new(Config::default());
-/// bridge.connected(Default::default());
-/// let Some(Output::Send(message)) = bridge.poll_output() else { panic!() };
-/// assert_eq!(message.exchange, Some(1));
-/// ```
-#[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ToServer {
-    /// The exchange that it begins; the answer comes under this id. `None` for a message that has no
-    /// answer.
-    pub exchange: Option<u64>,
-    /// The method of a request.
-    pub method: Method,
-    /// One line of JSON, without a line feed.
-    pub text: String,
-}
-
-impl fmt::Debug for ToServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToServer")
-            .field("exchange", &self.exchange)
-            .field("method", &self.method)
-            .field("text", &format_args!("{} bytes", self.text.len()))
-            .finish()
-    }
-}
-
-/// The last message of a call.
-///
-/// ```
-/// use agentwire_core::mcp::bridge::{Ask, Bridge, CallerId, Config, Output, Problem, Room, Via};
-/// let mut bridge = Bridge::new(Config::default());
-/// let ask = Ask { caller: CallerId(1), request: "{", room: Room::UNLIMITED, via: Via::OneShot };
-/// bridge.begin(Default::default(), &ask);
-/// let Some(Output::Answer { answer, .. }) = bridge.poll_output() else { panic!() };
-/// assert!(answer.text.contains("-32700"));
-/// assert!(matches!(answer.problem, Some(Problem::Request(_))));
-/// ```
-#[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Final {
-    /// The response: one line of JSON with the caller's own id.
-    pub text: String,
-    /// Set where the response is an error of the bridge. A transport with errors of its own may have
-    /// one for it ([`Problem::failure`], [`Problem::ConversationRequired`]).
-    pub problem: Option<Problem>,
-}
-
-impl fmt::Debug for Final {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Final")
-            .field("text", &format_args!("{} bytes", self.text.len()))
-            .field("problem", &self.problem.as_ref().map(Problem::reason))
-            .finish()
-    }
-}
-
-/// What is to be done.
-///
-/// ```
-/// use agentwire_core::mcp::bridge::{Bridge, Config};
-/// assert!(Bridge::new(Config::default()).poll_output().is_none());
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Output {
-    /// Send this to the server.
-    Send(ToServer),
-    /// Nobody waits for this exchange any more. On a stream of lines send `text`; where each exchange
-    /// has a stream of its own, end that.
-    Cancel {
-        /// The exchange.
-        exchange: u64,
-        /// `notifications/cancelled`.
-        text: String,
-    },
-    /// Send this to the caller, before the answer.
-    Notification {
-        /// The call.
-        call: CallId,
-        /// One line of JSON with the caller's own token.
-        text: String,
-    },
-    /// Send this to the caller; the call has ended.
-    Answer {
-        /// The call.
-        call: CallId,
-        /// The answer.
-        answer: Final,
-    },
-}
-
-/// How many messages of the server were dropped, by reason.
-///
-/// ```
-/// use agentwire_core::mcp::bridge::Dropped;
-/// assert_eq!(Dropped::default().late, 0);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Dropped {
-    /// Messages above [`Config::max_message`], notifications that their caller has no room for.
-    pub overlong: u64,
-    /// Bytes that are no text.
-    pub not_utf8: u64,
-    /// What is no message of the protocol, or one that no server may send.
-    pub malformed: u64,
-    /// Answers and notifications with an id or a token that was never given out.
-    pub unknown: u64,
-    /// Answers and notifications of an exchange that has ended: too late, or repeated.
-    pub late: u64,
-    /// Notifications that are tied to no call.
-    pub unattributed: u64,
-    /// Notifications that their call has not asked for.
-    pub unasked: u64,
-    /// Answers that were passed on although something in them is not as the revision has it.
-    pub faulty: u64,
-}
-
-fn count(counter: &mut u64) {
-    *counter = counter.saturating_add(1);
-}
 
 /// Where a call is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -430,7 +241,7 @@ impl Bridge {
             return;
         }
         let key = self.exchange(Purpose::Open);
-        self.server.opening(key, now + self.config.open_timeout);
+        self.server.opening(key, now.saturating_add(self.config.open_timeout));
         let text = if self.server.begins_with_handshake {
             self.server.step = Open::Initialize;
             legacy::initialize(key, &self.config.name, &self.config.version)
@@ -462,11 +273,14 @@ impl Bridge {
         while let Some((call, _)) = self.calls.first_key_value() {
             let call = *call;
             let was_sent = self.calls.get(&call).is_some_and(|call| call.stage != Stage::Waiting);
-            self.fail(call, if was_sent {
-                Problem::Ended { why: why.into() }
-            } else {
-                Problem::Down { retry_after: self.server.retry_after }
-            });
+            self.fail(
+                call,
+                if was_sent {
+                    Problem::Ended { why: why.into() }
+                } else {
+                    Problem::Down { retry_after: self.server.retry_after }
+                },
+            );
         }
     }
 
@@ -509,9 +323,8 @@ impl Bridge {
                 matches!(rejected.fault.flaw, Flaw::Framing(_))
                     || matches!(refusal.failure, Failure::UnsupportedVersion { .. })
             });
-            let text = made.map(|refusal| {
-                server::failure(&refusal.failure, refusal.id, &self.server.served)
-            });
+            let text = made
+                .map(|refusal| server::failure(&refusal.failure, refusal.id, &self.server.served));
             (id, Problem::Request(rejected.fault), text)
         })?;
         let id = request.id.get();
@@ -524,8 +337,7 @@ impl Bridge {
         if own >= self.config.max_per_caller {
             return Err(problem(Problem::Busy { limit: self.config.max_per_caller }));
         }
-        if asked.method == Method::Listen
-            && (!self.config.subscriptions || ask.via == Via::OneShot)
+        if asked.method == Method::Listen && (!self.config.subscriptions || ask.via == Via::OneShot)
         {
             return Err(problem(Problem::MethodNotFound));
         }
@@ -548,8 +360,8 @@ impl Bridge {
             request: ask.request.into(),
             stage: Stage::Waiting,
             progress: Progress::default(),
-            idle_until: now + self.config.idle_timeout,
-            total_until: now + self.config.total_timeout,
+            idle_until: now.saturating_add(self.config.idle_timeout),
+            total_until: now.saturating_add(self.config.total_timeout),
         };
         self.calls.insert(call, entry);
         self.waiting.push_back(call);
@@ -724,9 +536,11 @@ impl Bridge {
             }
         };
         if self.exchanges.remove(&exchange).is_some() {
-            self.quiet_until = self.quiet_until.max(now + self.config.total_timeout);
+            self.quiet_until = self.quiet_until.max(now.saturating_add(self.config.total_timeout));
             let mut text = String::new();
-            text::push_written(&mut text, |out| write_cancelled(out, &alloc::format!("{exchange}")));
+            text::push_written(&mut text, |out| {
+                write_cancelled(out, &alloc::format!("{exchange}"))
+            });
             self.outputs.push_back(Output::Cancel { exchange, text });
         }
     }
@@ -751,8 +565,8 @@ impl Bridge {
     /// Sends what waits, as far as that goes.
     fn go_on(&mut self, now: Instant) {
         while self.server.status == Status::Up {
-            let is_full = self.config.attribution == Attribution::OneAtATime
-                && !self.exchanges.is_empty();
+            let is_full =
+                self.config.attribution == Attribution::OneAtATime && !self.exchanges.is_empty();
             if is_full {
                 return;
             }
@@ -771,7 +585,7 @@ impl Bridge {
             entry.request = text.clone();
         }
         let Some(entry) = self.calls.get(&call) else { return };
-        let Ok(request) = crate::jsonrpc::Request::parse(&text) else { return };
+        let Ok(request) = Request::parse(&text) else { return };
         let Some(params) = request.params.and_then(|params| params.as_object()) else { return };
         if !self.server.serves(asked.revision) {
             let text = self.server.unsupported(&entry.id, asked.revision);
@@ -808,7 +622,7 @@ impl Bridge {
     }
 
     /// The line that goes to the server, with our own id and token.
-    fn line(&self, key: u64, request: &crate::jsonrpc::Request<'_>, params: Object<'_>) -> String {
+    fn line(&self, key: u64, request: &Request<'_>, params: Object<'_>) -> String {
         let own = alloc::format!("{key}");
         let mut out = String::with_capacity(request.object.get_text().len());
         out.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
@@ -824,328 +638,6 @@ impl Bridge {
         }
         out.push('}');
         out
-    }
-
-    // Lists.
-
-    /// Answers with a page of a list, or asks the server for the list.
-    fn list(&mut self, now: Instant, call: CallId, params: Object<'_>) {
-        let Some(entry) = self.calls.get(&call) else { return };
-        let (key, cursor) = asked_for(entry.asked.method, entry.asked.revision, params);
-        let caller = entry.caller;
-        if let Some(list) = self.lists.find(&key, caller, cursor, now) {
-            return self.page(now, call, &list);
-        }
-        let running = self
-            .fetches
-            .iter_mut()
-            .find(|(_, fetch)| fetch.caller == caller && fetch.key == key);
-        if let Some((list, fetch)) = running {
-            fetch.waiters.push(call);
-            let list = *list;
-            if let Some(entry) = self.calls.get_mut(&call) {
-                entry.stage = Stage::Listing(list);
-            }
-            return;
-        }
-        let mut base = String::from("{");
-        let mut is_first = true;
-        for (name, value) in params.members() {
-            if name == *"cursor" {
-                continue;
-            }
-            text::push_name(&mut base, &mut is_first, name.get());
-            match value.as_object().filter(|_| name == *"_meta") {
-                Some(meta) => {
-                    base.push('{');
-                    let mut is_first = true;
-                    for (name, value) in meta.members().filter(|(name, _)| *name != *PROGRESS_TOKEN)
-                    {
-                        text::push_name(&mut base, &mut is_first, name.get());
-                        push_compact(&mut base, value.get());
-                    }
-                    base.push('}');
-                }
-                None => push_compact(&mut base, value.get()),
-            }
-        }
-        base.push('}');
-        let list = self.next_exchange;
-        let exchange = self.exchange(Purpose::List(list));
-        let fetch = Fetch::new(key, caller, exchange, base.into(), call);
-        if let Some(entry) = self.calls.get_mut(&call) {
-            entry.stage = Stage::Listing(list);
-        }
-        self.ask_page(exchange, &fetch, None);
-        self.fetches.insert(list, fetch);
-    }
-
-    /// Asks for a page of the server.
-    fn ask_page(&mut self, exchange: u64, fetch: &Fetch, cursor: Option<&str>) {
-        let mut text = alloc::format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":{exchange},\"method\":\"{}\",\"params\":",
-            fetch.key.method.name().unwrap_or_default()
-        );
-        let mut params = String::from("{");
-        let mut is_first = true;
-        if let Some(cursor) = cursor {
-            text::push_name(&mut params, &mut is_first, "\"cursor\"");
-            params.push_str(cursor);
-        }
-        let members = fetch.params.trim_start_matches('{').len();
-        if members > 1 {
-            text::comma(&mut params, &mut is_first);
-        }
-        params.push_str(fetch.params.get(1..).unwrap_or("}"));
-        match Object::parse(&params) {
-            Ok(params) if self.server.is_legacy => legacy::push_params(&mut text, params, exchange),
-            _ => text.push_str(&params),
-        }
-        text.push('}');
-        self.send(Some(exchange), fetch.key.method, text);
-    }
-
-    /// Takes a page of the server.
-    fn collect(&mut self, now: Instant, list: u64, result: Value<'_>) {
-        let limit = self.config.max_list;
-        let Some(fetch) = self.fetches.get_mut(&list) else { return };
-        let collected = match result.as_object() {
-            Some(page) => fetch.collect(page, limit),
-            None => Collected::Invalid,
-        };
-        match collected {
-            Collected::More(cursor) => {
-                let waiters = fetch.waiters.clone();
-                for waiter in waiters {
-                    self.touch(now, waiter);
-                }
-                let exchange = self.exchange(Purpose::List(list));
-                if let Some(mut fetch) = self.fetches.remove(&list) {
-                    fetch.exchange = exchange;
-                    self.ask_page(exchange, &fetch, Some(&cursor));
-                    self.fetches.insert(list, fetch);
-                }
-            }
-            Collected::All => {
-                let Some(fetch) = self.fetches.remove(&list) else { return };
-                let (key, caller, waiters, list) = fetch.into_list(now);
-                let list = self.lists.keep(key, caller, list, self.config.max_kept);
-                for waiter in waiters {
-                    self.page(now, waiter, &list);
-                }
-            }
-            Collected::TooLarge { needed } => {
-                self.fail_list(list, || Problem::TooLarge { needed, limit });
-            }
-            Collected::Invalid => self.fail_list(list, || Problem::InvalidAnswer(None)),
-        }
-    }
-
-    /// Answers a call with a page.
-    fn page(&mut self, now: Instant, call: CallId, list: &list::List) {
-        let Some(entry) = self.calls.get(&call) else { return };
-        let request = entry.request.clone();
-        let params = crate::jsonrpc::Request::parse(&request).ok();
-        let params = params.and_then(|request| request.params?.as_object());
-        let cursor = params.and_then(|params| params.str("cursor").ok().flatten());
-        match list.page(&entry.id, cursor, &entry.room, now) {
-            Ok(text) => self.finish(call, text),
-            Err(NoPage::BadCursor) => self.fail(call, Problem::BadCursor),
-            Err(NoPage::TooLarge { needed }) => {
-                let limit = entry.room.limit;
-                self.fail(call, Problem::TooLarge { needed, limit });
-            }
-        }
-    }
-
-    // Answers.
-
-    /// Begins a call's idle time anew.
-    fn touch(&mut self, now: Instant, call: CallId) {
-        if let Some(entry) = self.calls.get_mut(&call) {
-            entry.idle_until = now + self.config.idle_timeout;
-        }
-    }
-
-    fn answered(
-        &mut self,
-        now: Instant,
-        exchange: Option<u64>,
-        key: Option<u64>,
-        outcome: Result<Value<'_>, &ErrorResponse<'_>>,
-    ) {
-        let Some(key) = key.filter(|key| exchange.is_none_or(|exchange| exchange == *key)) else {
-            return count(&mut self.dropped.unknown);
-        };
-        let Some(purpose) = self.exchanges.remove(&key) else {
-            let is_late = key != 0 && key < self.next_exchange;
-            return count(if is_late { &mut self.dropped.late } else { &mut self.dropped.unknown });
-        };
-        match purpose {
-            Purpose::Open => self.opened(now, Some(outcome)),
-            Purpose::Call(call) => self.pass_answer(key, call, outcome),
-            Purpose::List(list) => match outcome {
-                Ok(result) => self.collect(now, list, result),
-                Err(error) => {
-                    let waiters = self.fetches.remove(&list).map(|fetch| fetch.waiters);
-                    for call in waiters.unwrap_or_default() {
-                        self.pass_answer(key, call, Err(error));
-                    }
-                }
-            },
-        }
-    }
-
-    /// Passes an answer on to its caller.
-    fn pass_answer(
-        &mut self,
-        key: u64,
-        call: CallId,
-        outcome: Result<Value<'_>, &ErrorResponse<'_>>,
-    ) {
-        let Some(entry) = self.calls.get(&call) else { return };
-        let asked = entry.asked;
-        let mut text = alloc::format!("{{\"jsonrpc\":\"2.0\",\"id\":{}", entry.id);
-        let result = match outcome {
-            Err(error) => {
-                text.push_str(",\"error\":");
-                server::push_error(&mut text, error, self.server.is_legacy);
-                text.push('}');
-                return self.finish(call, text);
-            }
-            Ok(result) => result,
-        };
-        let Some(object) = result.as_object() else {
-            return self.fail(call, Problem::InvalidAnswer(None));
-        };
-        text.push_str(",\"result\":");
-        let from = text.len();
-        if asked.revision.is_later() {
-            push_compact(&mut text, object.get_text());
-        } else if asked.method == Method::Discover {
-            server::push_discovered(&mut text, object, self.config.subscriptions);
-        } else if asked.method == Method::Listen {
-            let path = ["_meta", super::META_SUBSCRIPTION];
-            if at(object, &path).and_then(text::own_key) == Some(key) {
-                push_replaced(&mut text, result, &path, &entry.id);
-            } else {
-                push_compact(&mut text, object.get_text());
-            }
-        } else {
-            complete::push_completed(&mut text, asked.method, object);
-        }
-        text.push('}');
-        let made = text.get(from..text.len().saturating_sub(1)).unwrap_or_default();
-        let fault = Value::parse(made).ok().and_then(|made| {
-            let wrong = asked.result(made).err()?;
-            Some(wrong.in_text(&text))
-        });
-        match fault {
-            Some(fault) if is_vital(&fault, &text) => {
-                let path = alloc::format!("{}", fault.path(&text));
-                self.fail(call, Problem::InvalidAnswer(Some((fault, path))));
-            }
-            Some(_) => {
-                count(&mut self.dropped.faulty);
-                self.finish(call, text);
-            }
-            None => self.finish(call, text),
-        }
-    }
-
-    // Notifications.
-
-    fn notify(&mut self, now: Instant, exchange: Option<u64>, notification: &Notification<'_>) {
-        let Ok(notice) = Notice::of(notification, Way::FromServer) else {
-            return count(&mut self.dropped.malformed);
-        };
-        self.lists.changed(notice.method);
-        let key = match notice.tie {
-            Tie::Progress(id) | Tie::Subscription(id) | Tie::Request(id) => {
-                let key = own_key_of(id);
-                key.filter(|key| exchange.is_none_or(|exchange| exchange == *key))
-            }
-            Tie::Stream => exchange.or_else(|| self.alone(now)),
-            Tie::None => return count(&mut self.dropped.unattributed),
-        };
-        let Some(key) = key else {
-            let is_stream = matches!(notice.tie, Tie::Stream);
-            return count(if is_stream {
-                &mut self.dropped.unattributed
-            } else {
-                &mut self.dropped.unknown
-            });
-        };
-        let call = match self.exchanges.get(&key) {
-            Some(Purpose::Call(call)) => *call,
-            Some(_) => return count(&mut self.dropped.unasked),
-            None => {
-                let is_late = key != 0 && key < self.next_exchange;
-                return count(if is_late { &mut self.dropped.late } else { &mut self.dropped.unknown });
-            }
-        };
-        self.pass_notice(now, key, call, notification, &notice);
-    }
-
-    /// The exchange that a message without a name can only be about.
-    fn alone(&self, now: Instant) -> Option<u64> {
-        let only = self.exchanges.keys().next().copied();
-        only.filter(|_| self.exchanges.len() == 1 && now >= self.quiet_until)
-    }
-
-    fn pass_notice(
-        &mut self,
-        now: Instant,
-        key: u64,
-        call: CallId,
-        notification: &Notification<'_>,
-        notice: &Notice<'_>,
-    ) {
-        let idle = self.config.idle_timeout;
-        let Some(entry) = self.calls.get_mut(&call) else { return };
-        let is_listen = entry.asked.method == Method::Listen;
-        let path: &[&str] = match notice.tie {
-            Tie::Progress(_) => &["progressToken"],
-            Tie::Subscription(_) => &["_meta", super::META_SUBSCRIPTION],
-            _ => &[],
-        };
-        let own = match notice.tie {
-            Tie::Progress(_) => entry.token.as_deref(),
-            Tie::Subscription(_) => is_listen.then_some(&*entry.id),
-            Tie::Stream => entry.asked.logs.then_some(""),
-            // The subscription has ended, and this is how its server says so.
-            Tie::Request(_) if is_listen => {
-                let text = server::unsubscribed(&entry.id);
-                self.exchanges.remove(&key);
-                return self.finish(call, text);
-            }
-            Tie::Request(_) | Tie::None => None,
-        };
-        let Some(own) = own.filter(|_| entry.via == Via::Conversation) else {
-            // Progress that cannot be shown is a sign of life all the same.
-            entry.idle_until = now + idle;
-            return count(&mut self.dropped.unasked);
-        };
-        if entry.progress.advance(notice).is_err() {
-            return count(&mut self.dropped.malformed);
-        }
-        entry.idle_until = now + idle;
-        let mut text = String::from("{\"jsonrpc\":\"2.0\",\"method\":");
-        text.push_str(notification.method.get());
-        if let Some(params) = notification.params {
-            text.push_str(",\"params\":");
-            if path.is_empty() {
-                push_compact(&mut text, params.get());
-            } else {
-                push_replaced(&mut text, params, path, own);
-            }
-        }
-        text.push('}');
-        if entry.room.fits(&text) {
-            self.outputs.push_back(Output::Notification { call, text });
-        } else {
-            count(&mut self.dropped.overlong);
-        }
     }
 
     // Opening.
@@ -1164,7 +656,7 @@ impl Bridge {
             }
             server::Next::Handshake => {
                 let key = self.exchange(Purpose::Open);
-                self.server.opening(key, now + self.config.open_timeout);
+                self.server.opening(key, now.saturating_add(self.config.open_timeout));
                 self.server.step = Open::Initialize;
                 let text = legacy::initialize(key, &self.config.name, &self.config.version);
                 self.send(Some(key), Method::Other, text);
@@ -1177,22 +669,5 @@ impl Bridge {
                 }
             }
         }
-    }
-}
-
-/// Whether an answer with this fault would mislead its caller: one that is not what it says it is.
-/// What is merely not as it should be, deep inside, is the server's to mend and the caller's to
-/// judge.
-fn is_vital(fault: &Fault, text: &str) -> bool {
-    match fault.flaw {
-        Flaw::ResultType
-        | Flaw::InputNotAllowed
-        | Flaw::Undeclared(_)
-        | Flaw::MissingAny(_)
-        | Flaw::Twice(_) => true,
-        // A member of the result itself is missing, or of the wrong kind.
-        Flaw::Missing(_) => fault.path(text).steps().count() <= 1,
-        Flaw::Kind(_) => fault.path(text).steps().count() <= 2,
-        _ => false,
     }
 }

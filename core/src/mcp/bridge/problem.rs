@@ -138,7 +138,9 @@ impl Problem {
         Some(match self {
             Self::Busy { limit } => Failure::Busy { capacity: *limit },
             Self::TimedOut { .. } => Failure::TimedOut,
-            Self::TooLarge { needed, limit } => Failure::TooLarge { needed: *needed, limit: *limit },
+            Self::TooLarge { needed, limit } => {
+                Failure::TooLarge { needed: *needed, limit: *limit }
+            }
             _ => return None,
         })
     }

@@ -141,7 +141,9 @@ const DONE: &str = r#"{"resultType":"complete","content":[]}"#;
 fn ids_and_tokens_come_back_as_they_were_written() {
     let mut world = World::up(Config::default());
     // Two callers with the same id and the same token, and ids of every kind.
-    for id in ["0", "\"1\"", "1", "\"caf\\u00e9\"", "\"\"", "8.0", "1e2", "-1", "9223372036854775808"] {
+    for id in
+        ["0", "\"1\"", "1", "\"caf\\u00e9\"", "\"\"", "8.0", "1e2", "-1", "9223372036854775808"]
+    {
         for token in ["0", "\"\"", "\"1\"", id] {
             let text = call(id, &format!(",\"progressToken\":{token}"));
             let a = world.begin(1, &text);
@@ -160,7 +162,10 @@ fn ids_and_tokens_come_back_as_they_were_written() {
             world.notified(a);
             world.answer(key_b, DONE);
             let (text, problem) = world.answered(b);
-            assert!(text.starts_with(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":")), "{text}");
+            assert!(
+                text.starts_with(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":")),
+                "{text}"
+            );
             assert_eq!(problem, None);
             world.says(&format!(r#"{{"result":{DONE},"id":"{key_a}","jsonrpc":"2.0"}}"#));
             world.answered(a);
@@ -265,7 +270,9 @@ fn what_belongs_to_nothing_is_dropped_and_counted() {
     world.progress("1", "1");
     world.says(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
     // A server's cancellation of an id that is ours, and no subscription's.
-    world.says(&format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{key}}}}}"#));
+    world.says(&format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{key}}}}}"#
+    ));
     world.log();
     world.quiet();
     world.progress(&key.to_string(), "1");
@@ -279,7 +286,14 @@ fn what_belongs_to_nothing_is_dropped_and_counted() {
     let dropped = world.bridge.dropped();
     assert_eq!(
         dropped,
-        Dropped { malformed: 5, unknown: 5, late: 3, unattributed: 1, unasked: 2, ..Dropped::default() }
+        Dropped {
+            malformed: 5,
+            unknown: 5,
+            late: 3,
+            unattributed: 1,
+            unasked: 2,
+            ..Dropped::default()
+        }
     );
 }
 
@@ -296,7 +310,8 @@ fn messages_go_to_the_call_they_can_only_be_about() {
     world.log();
     assert_eq!(world.bridge.dropped().unattributed, 1);
     // On a stream of its own each gets its own.
-    let text = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}"#;
+    let text =
+        r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}"#;
     world.bridge.handle_message(world.now, Some(key_b), text);
     world.notified(b);
     world.answer(key_a, DONE);
@@ -378,7 +393,9 @@ fn a_caller_that_has_gone_leaves_nothing_behind() {
     assert_eq!(world.cancelled(), key);
     world.bridge.cancel(world.now, a);
     world.progress(&key.to_string(), "1");
-    world.says(&format!(r#"{{"jsonrpc":"2.0","id":{key},"error":{{"code":0,"message":"Request cancelled"}}}}"#));
+    world.says(&format!(
+        r#"{{"jsonrpc":"2.0","id":{key},"error":{{"code":0,"message":"Request cancelled"}}}}"#
+    ));
     world.quiet();
     assert_eq!(world.bridge.open_calls(), 0);
     assert_eq!(world.bridge.dropped().late, 2);
@@ -394,7 +411,10 @@ fn calls_end_with_their_server() {
     world.bridge.disconnected("exit status: 3");
     for call in calls {
         let (code, data) = world.error(call);
-        assert_eq!((code, data), (-32603, json!({"reason": "backend_ended", "why": "exit status: 3"})));
+        assert_eq!(
+            (code, data),
+            (-32603, json!({"reason": "backend_ended", "why": "exit status: 3"}))
+        );
     }
     world.bridge.set_retry_after(Some(Duration::from_millis(250)));
     let down = world.begin(1, &call("1", ""));
@@ -434,7 +454,10 @@ fn as_many_calls_as_there_may_be() {
 fn a_request_up_to_the_limit_and_one_above_it() {
     let text = call("1", "");
     for (limit, fits) in [(text.len() - 1, false), (text.len(), true), (text.len() + 1, true)] {
-        let mut world = World::up(Config { max_message: limit.max(DISCOVERED.len() + 64), ..Config::default() });
+        let mut world = World::up(Config {
+            max_message: limit.max(DISCOVERED.len() + 64),
+            ..Config::default()
+        });
         world.bridge.config.max_message = limit;
         let id = world.begin(1, &text);
         if fits {
@@ -442,7 +465,10 @@ fn a_request_up_to_the_limit_and_one_above_it() {
         } else {
             let (code, data) = world.error(id);
             assert_eq!(code, -32600);
-            assert_eq!(data, json!({"reason": "request_too_large", "size": text.len(), "limit": limit}));
+            assert_eq!(
+                data,
+                json!({"reason": "request_too_large", "size": text.len(), "limit": limit})
+            );
         }
     }
 }
@@ -484,7 +510,10 @@ fn answers_that_are_none() {
         ("[]", None),
         (r#"{"resultType":"task","content":[]}"#, Some("$.result.resultType")),
         (r#"{"resultType":"input_required"}"#, Some("$.result")),
-        (r#"{"resultType":"complete","resultType":"input_required","content":[]}"#, Some("$.result.resultType")),
+        (
+            r#"{"resultType":"complete","resultType":"input_required","content":[]}"#,
+            Some("$.result.resultType"),
+        ),
         (r#"{"resultType":"complete","content":7}"#, Some("$.result.content")),
         (
             r#"{"resultType":"input_required","inputRequests":{"k":{"method":"roots/list"}}}"#,
@@ -524,10 +553,8 @@ fn answers_that_are_none() {
 #[test]
 fn requests_for_input_and_what_comes_of_them_pass() {
     let mut world = World::up(Config::default());
-    let text = call("1", "").replace(
-        "clientCapabilities\":{}",
-        "clientCapabilities\":{\"elicitation\":{}}",
-    );
+    let text = call("1", "")
+        .replace("clientCapabilities\":{}", "clientCapabilities\":{\"elicitation\":{}}");
     let id = world.begin(1, &text);
     let (key, _) = world.sent();
     let result = r#"{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}},"requestState":"s\u0031"}"#;
@@ -544,7 +571,12 @@ fn requests_for_input_and_what_comes_of_them_pass() {
 
 #[test]
 fn subscriptions_are_declined_or_passed_with_their_ids() {
-    let listen = request("\"l\"", "subscriptions/listen", r#""notifications":{"toolsListChanged":true},"#, "");
+    let listen = request(
+        "\"l\"",
+        "subscriptions/listen",
+        r#""notifications":{"toolsListChanged":true},"#,
+        "",
+    );
     let mut world = World::up(Config::default());
     let id = world.begin(1, &listen);
     assert_eq!(world.error(id).0, -32601);
@@ -567,7 +599,8 @@ fn subscriptions_are_declined_or_passed_with_their_ids() {
         )
     };
     world.says(&note(key));
-    let subscription = |text: &Json| text["_meta"]["io.modelcontextprotocol/subscriptionId"].clone();
+    let subscription =
+        |text: &Json| text["_meta"]["io.modelcontextprotocol/subscriptionId"].clone();
     assert_eq!(subscription(&world.notified(id)["params"]), "l");
     world.says(&note(key + 1));
     assert_eq!(world.bridge.dropped().unknown, 1);
@@ -577,7 +610,9 @@ fn subscriptions_are_declined_or_passed_with_their_ids() {
     // The other way to end one.
     let id = world.begin(1, &listen);
     let (key, _) = world.sent();
-    world.says(&format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{key}}}}}"#));
+    world.says(&format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{key}}}}}"#
+    ));
     let text: Json = serde_json::from_str(&world.answered(id).0).unwrap();
     assert_eq!(subscription(&text["result"]), "l");
 }
@@ -594,9 +629,13 @@ fn serve_pages(world: &mut World, sizes: &[usize], more: usize, caching: &str) {
     let mut number = 0;
     for (page, size) in sizes.iter().enumerate() {
         let (key, sent) = world.sent();
-        let cursor = if page == 0 { Json::Null } else { json!(if page == 1 { "" } else { "next" }) };
+        let cursor =
+            if page == 0 { Json::Null } else { json!(if page == 1 { "" } else { "next" }) };
         assert_eq!(sent["params"].get("cursor").cloned().unwrap_or_default(), cursor);
-        assert_eq!(sent["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        assert_eq!(
+            sent["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"],
+            "2026-07-28"
+        );
         let tools: Vec<String> = (0..*size)
             .map(|_| {
                 number += 1;
@@ -609,7 +648,13 @@ fn serve_pages(world: &mut World, sizes: &[usize], more: usize, caching: &str) {
             0 => r#","nextCursor":"""#,
             _ => r#","nextCursor":"next""#,
         };
-        world.answer(key, &format!(r#"{{"resultType":"complete","tools":[{}]{next},{caching}}}"#, tools.join(",")));
+        world.answer(
+            key,
+            &format!(
+                r#"{{"resultType":"complete","tools":[{}]{next},{caching}}}"#,
+                tools.join(",")
+            ),
+        );
     }
 }
 
@@ -626,7 +671,12 @@ fn take_pages(world: &mut World, caller: u64, room: Room, first: CallId) -> (Vec
         pages += 1;
         let Some(cursor) = page["result"]["nextCursor"].as_str() else { return (names, pages) };
         let params = format!(r#""cursor":"{cursor}","#);
-        id = world.begin_in(caller, &request("1", "tools/list", &params, ""), room, Via::Conversation);
+        id = world.begin_in(
+            caller,
+            &request("1", "tools/list", &params, ""),
+            room,
+            Via::Conversation,
+        );
     }
 }
 
@@ -634,13 +684,21 @@ fn take_pages(world: &mut World, caller: u64, room: Room, first: CallId) -> (Vec
 fn lists_come_in_pages_that_fit_whatever_pages_the_server_makes() {
     for sizes in [&[10][..], &[1; 10], &[3, 7], &[0, 10], &[5, 0, 5], &[0]] {
         for limit in [600, 1_000, 5_000, usize::MAX] {
-            for caching in [r#""ttlMs":0,"cacheScope":"private""#, r#""ttlMs":60000,"cacheScope":"public""#] {
+            for caching in
+                [r#""ttlMs":0,"cacheScope":"private""#, r#""ttlMs":60000,"cacheScope":"public""#]
+            {
                 let mut world = World::up(Config::default());
                 let room = if limit == usize::MAX { Room::UNLIMITED } else { Room::escaped(limit) };
-                let id = world.begin_in(1, &request("1", "tools/list", "", ",\"progressToken\":1"), room, Via::Conversation);
+                let id = world.begin_in(
+                    1,
+                    &request("1", "tools/list", "", ",\"progressToken\":1"),
+                    room,
+                    Via::Conversation,
+                );
                 serve_pages(&mut world, sizes, 50, caching);
                 let (names, pages) = take_pages(&mut world, 1, room, id);
-                let all: Vec<String> = (1..=sizes.iter().sum()).map(|n: usize| format!("t{n}")).collect();
+                let all: Vec<String> =
+                    (1..=sizes.iter().sum()).map(|n: usize| format!("t{n}")).collect();
                 assert_eq!(names, all, "{sizes:?} {limit}");
                 assert_eq!(pages > 1, limit < 2_000 && names.len() == 10);
                 world.quiet();
@@ -720,8 +778,11 @@ fn a_change_or_a_new_server_ends_the_keeping() {
 #[test]
 fn cursors_that_lead_nowhere() {
     let mut world = World::up(Config::default());
-    for cursor in ["", "zzz", "0", "0-0", "1-0000000000000000", "99999999999999999999-0000000000000000"] {
-        let id = world.begin(1, &request("1", "tools/list", &format!("\"cursor\":\"{cursor}\","), ""));
+    for cursor in
+        ["", "zzz", "0", "0-0", "1-0000000000000000", "99999999999999999999-0000000000000000"]
+    {
+        let id =
+            world.begin(1, &request("1", "tools/list", &format!("\"cursor\":\"{cursor}\","), ""));
         serve_pages(&mut world, &[2], 0, r#""ttlMs":0,"cacheScope":"public""#);
         let (code, data) = world.error(id);
         assert_eq!((code, &data["reason"]), (-32602, &json!("bad_cursor")), "{cursor}");
@@ -771,7 +832,12 @@ fn an_entry_that_fits_in_no_page_is_left_out_and_the_page_says_so() {
     assert_eq!(page["result"]["_meta"], json!({"agentwire/omitted": 1, "x": 1}));
     assert!(room.fits(&text));
     // There is a room in which no page fits.
-    let id = world.begin_in(1, &request("1", "tools/list", "", ""), Room::escaped(50), Via::Conversation);
+    let id = world.begin_in(
+        1,
+        &request("1", "tools/list", "", ""),
+        Room::escaped(50),
+        Via::Conversation,
+    );
     let (key, _) = world.sent();
     world.answer(key, r#"{"tools":[]}"#);
     assert!(matches!(world.answered(id).1, Some(Problem::TooLarge { limit: 50, .. })));
@@ -822,7 +888,8 @@ fn tools_that_need_a_conversation() {
     world.sent();
 }
 
-const NO_METHOD: &str = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}"#;
+const NO_METHOD: &str =
+    r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}"#;
 
 #[test]
 fn a_server_of_an_older_revision_is_refused_with_a_clear_word() {
@@ -914,10 +981,14 @@ fn a_server_of_an_older_revision_is_adapted_where_that_is_asked_for() {
         world.answered(id).0,
         r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"private"}}"#
     );
-    for (code, became) in [(-32002, -32602), (-32042, -32603), (-32050, -32603), (-32602, -32602), (7, 7)] {
+    for (code, became) in
+        [(-32002, -32602), (-32042, -32603), (-32050, -32603), (-32602, -32602), (7, 7)]
+    {
         let id = world.begin(1, &request("1", "resources/read", r#""uri":"u","#, ""));
         let (key, _) = world.sent();
-        world.says(&format!(r#"{{"jsonrpc":"2.0","id":{key},"error":{{"code":{code},"message":"m","data":1}}}}"#));
+        world.says(&format!(
+            r#"{{"jsonrpc":"2.0","id":{key},"error":{{"code":{code},"message":"m","data":1}}}}"#
+        ));
         assert_eq!(world.error(id), (became, json!(1)));
     }
 }
@@ -942,7 +1013,9 @@ fn an_older_server_that_dies_of_the_first_message_is_greeted_otherwise() {
     world.bridge.connected(world.now);
     let (key, sent) = world.sent();
     assert_eq!(sent["method"], "initialize");
-    world.says(&format!(r#"{{"jsonrpc":"2.0","id":{key},"error":{{"code":-32600,"message":"no"}}}}"#));
+    world.says(&format!(
+        r#"{{"jsonrpc":"2.0","id":{key},"error":{{"code":-32600,"message":"no"}}}}"#
+    ));
     let refused = Status::Refused(Refusal::Handshake { code: Some(-32600) });
     assert_eq!(world.bridge.status(), &refused);
 }
@@ -954,7 +1027,10 @@ fn over_streams_of_their_own_an_answer_without_an_id_is_for_its_stream() {
     let ((key_a, _), (key_b, _)) = (world.sent(), world.sent());
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"m"}}"#;
     world.bridge.handle_message(world.now, Some(key_b), error);
-    assert_eq!(world.answered(b).0, r#"{"jsonrpc":"2.0","id":"b","error":{"code":-32602,"message":"m"}}"#);
+    assert_eq!(
+        world.answered(b).0,
+        r#"{"jsonrpc":"2.0","id":"b","error":{"code":-32602,"message":"m"}}"#
+    );
     // An answer to another one than the stream's is nobody's.
     let c = world.begin(3, &call("1", ""));
     let (key_c, _) = world.sent();
