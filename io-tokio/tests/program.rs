@@ -90,6 +90,67 @@ fn help_takes_less_than_ten_milliseconds() {
 }
 
 #[test]
+fn completions_name_every_command_and_flag() {
+    let help = text(&run(&["--help"]).stdout).to_owned();
+    let commands = help.split("Commands:").nth(1).expect("a list").split("\n\n").next();
+    let commands: Vec<&str> = commands
+        .expect("its end")
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty())
+        .collect();
+    assert!(commands.contains(&"demo") && commands.contains(&"man"), "{commands:?}");
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let output = run(&["completions", shell]);
+        assert_eq!(output.status.code(), Some(0));
+        let script = text(&output.stdout);
+        for name in commands.iter().copied().chain(["json", "version", "mcp"]) {
+            assert!(script.contains(name), "{shell}: {name}");
+        }
+    }
+    let output = run(&["completions", "csh"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("bash"), "{}", text(&output.stderr));
+    // The shell itself takes it.
+    if let Ok(mut bash) = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn() {
+        let script = run(&["completions", "bash"]).stdout;
+        bash.stdin.take().expect("piped").write_all(&script).expect("written");
+        assert!(bash.wait().expect("it ends").success());
+    }
+}
+
+#[test]
+fn manual_pages_are_made_from_the_same_definition() {
+    let output = run(&["man"]);
+    assert_eq!(output.status.code(), Some(0));
+    let page = text(&output.stdout);
+    assert!(page.contains(".TH AGENTWIRE 1"), "{page}");
+    assert!(page.contains("Exit codes:") && page.contains("\\-\\-version"), "{page}");
+    let output = run(&["man", "inspect", "message"]);
+    let page = text(&output.stdout);
+    assert!(page.contains(".TH AGENTWIRE-INSPECT-MESSAGE 1"), "{page}");
+    assert!(page.contains("reply\\-to"), "{page}");
+
+    let output = run(&["man", "inspetc"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("there are demo, inspect"), "{}", text(&output.stderr));
+    let output = run(&["man", "demo", "more"]);
+    assert_eq!(output.status.code(), Some(2));
+
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("man");
+    let _ = std::fs::remove_dir_all(&folder);
+    let output = run(&["man", "--all", folder.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for name in ["agentwire", "agentwire-demo", "agentwire-inspect", "agentwire-inspect-link"] {
+        let page = std::fs::read_to_string(folder.join(format!("{name}.1"))).expect(name);
+        assert!(page.contains(&format!(".TH {} 1", name.to_uppercase())));
+    }
+    let nowhere = run(&["man", "--all", "/proc/nowhere"]);
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(text(&nowhere.stderr).starts_with("agentwire: /proc/nowhere"));
+}
+
+#[test]
 fn version_is_text_or_json() {
     for args in [&["--version"][..], &["-V"]] {
         let output = run(args);

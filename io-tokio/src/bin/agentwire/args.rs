@@ -78,6 +78,31 @@ fn flags(command: &Command) -> Vec<String> {
 pub(crate) enum Action {
     Demo(DemoArgs),
     Inspect(InspectArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}
+
+/// Print a completion script for a shell.
+///
+/// For bash, for example: agentwire completions bash > ~/.local/share/bash-completion/completions/agentwire
+#[derive(Debug, Arguments)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print the manual page of the program or of one of its commands.
+///
+/// To read it: agentwire man | man -l -
+#[derive(Debug, Arguments)]
+pub(crate) struct ManArgs {
+    /// The command, and the commands within it; the program itself if there is none.
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+
+    /// Write the pages of the program and of all its commands into this folder instead.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "command")]
+    pub(crate) all: Option<PathBuf>,
 }
 
 /// Explain a chat message, a command, an envelope, an llms.txt or a link, read from standard input.

@@ -7,6 +7,7 @@
 mod args;
 mod demo;
 mod exit;
+mod generate;
 mod inspect;
 mod output;
 mod signals;
@@ -37,6 +38,8 @@ fn run(args: &Args) -> Result<(), Failure> {
             signals::block_on(|shutdown| async { demo::run(demo, &mut output, shutdown).await })
         }
         Some(Action::Inspect(args)) => inspect::run(args, &mut output),
+        Some(Action::Completions(args)) => generate::completions(args),
+        Some(Action::Man(args)) => generate::man(args),
         None => Args::command()
             .error(ErrorKind::MissingSubcommand, "a subcommand or --version is required")
             .exit(),
