@@ -56,7 +56,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `std` (default) | `alloc`, [`binding::Guarded`] |
-//! | `alloc` | growable tables, [`chat::session`](chat), the message encoder |
+//! | `alloc` | growable tables, [`chat::session`](chat), `simplex::Session`, the message encoder |
 //! | `loopback` | the stand-in for SimpleX cores |
 //! | `sign` | `rpc::sign`: keys and signatures of Service RPC requests; no heap |
 //! | `canonical` | `json::canonical`: canonical forms of JSON |

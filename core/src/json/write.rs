@@ -108,9 +108,9 @@ pub fn to_text(write: impl Fn(&mut Writer<'_>)) -> alloc::string::String {
     let mut counter = Writer::new(&mut []);
     write(&mut counter);
     let mut bytes = alloc::vec![0; counter.needed()];
-    let mut out = Writer::new(&mut bytes);
-    write(&mut out);
-    out.finish().unwrap_or_default().into()
+    write(&mut Writer::new(&mut bytes));
+    // Only whole strings were written, into a buffer of their length.
+    alloc::string::String::from_utf8(bytes).unwrap_or_default()
 }
 
 /// Shows `text` as it stands inside a JSON string: the clean pieces as they are, the escapes

@@ -1,5 +1,6 @@
 #![doc = include_str!("../../docs/simplex.md")]
 
+mod backoff;
 pub mod command;
 pub mod error;
 pub mod frame;
@@ -7,7 +8,16 @@ mod ids;
 #[cfg(feature = "alloc")]
 pub mod journal;
 pub mod profile;
+#[cfg(feature = "alloc")]
+mod session;
 mod version;
 
+pub use backoff::{Backoff, BackoffConfig};
 pub use ids::{ConnectionId, ContactRequestId, UserId};
+#[cfg(feature = "alloc")]
+pub use session::{
+    AskError, CommandId, Disconnect, Event, Garbage, Input, Link, NotSent, Outcome, Output,
+    OutputsFull, OwnedFrame, Publication, Ready, ServiceRequests, ServiceTarget, Session,
+    SessionConfig, StartError, Transmit, WhyOff,
+};
 pub use version::{CoreVersion, MIN_CORE_VERSION, Support, TRIED_CORE_VERSION, VersionError};

@@ -399,29 +399,34 @@ impl<'c> Command<'c> {
     ) -> Result<&'o str, CommandError> {
         self.check()?;
         let mut writer = Writer::new(out);
-        writer.raw("{\"corrId\":").string(corr_id).raw(",\"cmd\":\"");
-        self.write_to(&mut Out::new(&mut writer, true));
-        writer.raw("\"}");
+        self.frame_to(corr_id, &mut writer);
         Ok(writer.finish()?)
     }
 
-    /// The frame in a text of its own.
+    /// The command's text in a string of its own.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    #[cfg(feature = "alloc")]
+    pub fn to_text(&self) -> Result<alloc::string::String, CommandError> {
+        self.check()?;
+        Ok(crate::json::to_text(|writer| self.write_to(&mut Out::new(writer, false))))
+    }
+
+    /// The frame in a string of its own.
     ///
     /// # Errors
     /// As [`check`](Self::check).
     #[cfg(feature = "alloc")]
     pub fn to_frame(&self, corr_id: &str) -> Result<alloc::string::String, CommandError> {
-        let needed = match self.write_frame(corr_id, &mut []) {
-            Err(CommandError::Buffer(error)) => error.needed,
-            Err(error) => return Err(error),
-            // A frame is never empty.
-            Ok(text) => text.len(),
-        };
-        let mut buffer = alloc::vec![0; needed];
-        let text = self.write_frame(corr_id, &mut buffer)?;
-        debug_assert_eq!(text.len(), needed);
-        // Only whole strings were written, so the bytes are UTF-8.
-        Ok(alloc::string::String::from_utf8(buffer).unwrap_or_default())
+        self.check()?;
+        Ok(crate::json::to_text(|writer| self.frame_to(corr_id, writer)))
+    }
+
+    fn frame_to(&self, corr_id: &str, writer: &mut Writer<'_>) {
+        writer.raw("{\"corrId\":").string(corr_id).raw(",\"cmd\":\"");
+        self.write_to(&mut Out::new(writer, true));
+        writer.raw("\"}");
     }
 
     fn write_to(&self, out: &mut Out<'_, '_>) {

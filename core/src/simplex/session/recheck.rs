@@ -1,0 +1,250 @@
+//! After a reconnect: which messages the core has, and what has come meanwhile.
+//!
+//! A message whose frame was sent and not answered may be in the core's database or not. It is
+//! looked for among the conversation's items after the highest one that was known when it was
+//! sent: an own item with its text and its quote is it. What is found was sent; what is not found
+//! is looked for once more after [`settle`](super::SessionConfig::settle), in case the core was
+//! still at it. Then it was not sent: an answer is sent (again, in its place), a call ends with
+//! [`NotSent`](super::Event::NotSent). If the core refuses to show the conversation, nobody can
+//! know: [`OutcomeUnknown`](super::Event::OutcomeUnknown).
+//!
+//! Until that is settled nothing else is sent, so the order of a conversation stays.
+//!
+//! What others sent meanwhile is read in pages, the newest conversations first, until there is no
+//! more. Items that were seen are passed over. A page waits until the bot has room for the commands
+//! that can stand in it.
+
+use alloc::vec::Vec;
+
+use super::Session;
+use super::jobs::{Job, Look};
+use super::output::{Event, NotSent, Output};
+use super::startup::Phase;
+use crate::binding::Binding;
+use crate::chat::session::{Input, Message, Origin};
+use crate::chat::{Chat, ItemId};
+use crate::simplex::frame::{Body, ChatItem, ShapeError};
+use crate::time::Instant;
+use core::time::Duration;
+
+/// How long an item waits that there was no room for.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// A message that may have been sent.
+pub(super) struct Unconfirmed {
+    pub(super) message: Message,
+    /// The highest item that was known when it was sent.
+    pub(super) after: Option<ItemId>,
+    /// How often it was looked for.
+    pub(super) looks: u8,
+    /// When it is looked for next.
+    pub(super) at: Instant,
+}
+
+impl Unconfirmed {
+    /// Whether this item is the message.
+    fn is(&self, item: &ChatItem<'_>) -> bool {
+        let quotes = match (self.message.quotes, item.quote) {
+            (None, None) => true,
+            // The quoted item may be gone meanwhile.
+            (Some(wanted), Some(quote)) => quote.item.is_none_or(|item| item == wanted),
+            _ => false,
+        };
+        quotes
+            && item.chat == Some(self.message.chat)
+            && self.after.is_none_or(|after| item.id > after)
+            && item.text.is_some_and(|text| text == *self.message.text.as_str())
+    }
+}
+
+impl<B: Binding> Session<B> {
+    /// Begins to look through the conversations: all of a bot's, and those of open calls.
+    pub(super) fn look_again(&mut self) {
+        self.looks.clear();
+        self.is_looking = false;
+        let chats = self.chats.by_age();
+        for chat in chats {
+            if self.serves || self.calls.values().any(|called| *called == chat) {
+                let after = self.chats.after(chat);
+                self.looks.push_back(Look { chat, after, is_search: false, at: self.now });
+            }
+        }
+    }
+
+    /// Looks through this conversation once more, from before this item on.
+    pub(super) fn look_later(&mut self, chat: Chat, item: ItemId) {
+        let after = Some(ItemId(item.0.saturating_sub(1)));
+        let at = self.now.saturating_add(RETRY);
+        let has_room = self.looks.len() < self.config.max_chats;
+        match self.looks.iter_mut().find(|look| look.chat == chat) {
+            Some(look) => look.after = look.after.min(after),
+            None if has_room => {
+                self.looks.push_back(Look { chat, after, is_search: false, at });
+            }
+            None => {}
+        }
+    }
+
+    /// Asks for the next page, if it is time and there is room for it.
+    pub(super) fn next_look(&mut self) {
+        if self.is_looking || !matches!(self.phase, Phase::Ready(_)) {
+            return;
+        }
+        let now = self.now;
+        let search = self.unconfirmed.iter().find(|sent| sent.at <= now);
+        let look = if let Some(sent) = search {
+            let chat = sent.message.chat;
+            let same = self.unconfirmed.iter().filter(|sent| sent.message.chat == chat);
+            // `None`, when nothing was known, sorts before every item.
+            let after = same.map(|sent| sent.after).min().flatten();
+            Look { chat, after, is_search: true, at: now }
+        } else {
+            let page = usize::try_from(self.config.page).unwrap_or(usize::MAX);
+            let open = self.chat.open_requests().saturating_add(page);
+            let has_room = open <= self.config.chat.max_requests.max(page);
+            let due = self.looks.front().is_some_and(|look| look.at <= now);
+            if !due || !has_room {
+                return;
+            }
+            let Some(look) = self.looks.pop_front() else { return };
+            look
+        };
+        self.is_looking = true;
+        self.chat_link.urgent.push_back(Job::Look(look));
+    }
+
+    /// When a page is due that is not waiting for anything else.
+    pub(super) fn look_timeout(&self) -> Option<Instant> {
+        if self.is_looking || !matches!(self.phase, Phase::Ready(_)) {
+            return None;
+        }
+        let searches = self.unconfirmed.iter().map(|sent| sent.at).min();
+        let look = self.looks.front().map(|look| look.at).filter(|at| *at > self.now);
+        [searches, look].into_iter().flatten().min()
+    }
+
+    /// The core has answered with a page, or not.
+    pub(super) fn looked(&mut self, look: Look, body: Result<Body<'_>, ShapeError>) {
+        self.is_looking = false;
+        let Ok(Body::Chat(page)) = body else {
+            if look.is_search {
+                self.cannot_know(look.chat);
+            }
+            return;
+        };
+        let (mut count, mut last) = (0_u32, None);
+        for item in page {
+            count = count.saturating_add(1);
+            match item {
+                Ok(item) => {
+                    last = last.max(Some(item.id));
+                    self.seen_again(&item);
+                }
+                Err(error) => self.garbled(super::Link::Chat, super::Garbage::Shape(error)),
+            }
+        }
+        // The newest ones are one page; the first ones after an item go on.
+        let goes_on = count >= self.config.page && look.after.is_some() && last > look.after;
+        if goes_on {
+            let next = Look { after: last, ..look };
+            if look.is_search {
+                self.is_looking = true;
+                self.chat_link.urgent.push_back(Job::Look(next));
+            } else {
+                self.looks.push_front(next);
+            }
+        } else if look.is_search {
+            self.settle(look.chat);
+        }
+    }
+
+    /// An item of a page.
+    fn seen_again(&mut self, item: &ChatItem<'_>) {
+        let is_known = self.chats.has_seen(item.id);
+        if item.direction.is_own() {
+            if !is_known {
+                self.own_item(item);
+            }
+        } else if !is_known || item.is_edited {
+            self.item(item, is_known);
+        }
+    }
+
+    /// An own item that is not known: it may be a message that may have been sent.
+    pub(super) fn own_item(&mut self, item: &ChatItem<'_>) {
+        let Some(chat) = item.chat else { return };
+        match self.unconfirmed.iter().position(|sent| sent.is(item)) {
+            Some(place) => {
+                let Unconfirmed { message, .. } = self.unconfirmed.remove(place);
+                self.was_sent(message.origin, chat, item);
+            }
+            // Not as one that was seen: it may be a message whose answer is on its way.
+            None => self.chats.remember(chat, item.id),
+        }
+    }
+
+    /// The core has taken a message: this item.
+    pub(super) fn was_sent(&mut self, origin: Origin, chat: Chat, item: &ChatItem<'_>) {
+        self.chats.see(chat, item.id);
+        if let Origin::Command(call) = origin {
+            let shared = item.shared_msg_id.and_then(|id| id.as_plain());
+            let sent = Input::Sent { call, item: item.id, shared_msg_id: shared };
+            // A call that has ended meanwhile needs no id.
+            let _ = self.chat.handle_input(self.now, sent);
+        }
+        let event = Event::Sent { origin, chat, item: item.id };
+        self.outputs.push_back(Output::Event(event));
+        self.pump();
+    }
+
+    /// A conversation was looked through: what was not found there is looked for once more, or was
+    /// not sent.
+    fn settle(&mut self, chat: Chat) {
+        let mut kept = Vec::new();
+        let mut again = Vec::new();
+        for mut sent in core::mem::take(&mut self.unconfirmed) {
+            if sent.message.chat != chat || sent.at > self.now {
+                kept.push(sent);
+            } else if sent.looks == 0 {
+                sent.looks = 1;
+                sent.at = self.now.saturating_add(self.config.settle);
+                kept.push(sent);
+            } else if let Origin::Command(_) = sent.message.origin {
+                self.was_not_sent(sent.message.origin, chat, NotSent::Lost);
+            } else {
+                again.push(sent.message);
+            }
+        }
+        self.unconfirmed = kept;
+        for message in again.into_iter().rev() {
+            self.chat_link.queue.push_front(Job::Message(message));
+        }
+    }
+
+    /// The core does not show a conversation.
+    fn cannot_know(&mut self, chat: Chat) {
+        let mut kept = Vec::new();
+        for sent in core::mem::take(&mut self.unconfirmed) {
+            if sent.message.chat == chat {
+                let origin = sent.message.origin;
+                let event = Event::OutcomeUnknown { origin, chat };
+                self.outputs.push_back(Output::Event(event));
+                if let Origin::Command(call) = origin {
+                    self.calls.remove(&call);
+                    self.chat.cancel(call);
+                }
+            } else {
+                kept.push(sent);
+            }
+        }
+        self.unconfirmed = kept;
+    }
+
+    /// A message was not sent, and will not be.
+    pub(super) fn was_not_sent(&mut self, origin: Origin, chat: Chat, why: NotSent) {
+        self.outputs.push_back(Output::Event(Event::NotSent { origin, chat, why }));
+        // What the core says of a message of the session's own is always taken.
+        let _ = self.chat.handle_input(self.now, Input::NotSent { origin });
+        self.pump();
+    }
+}

@@ -1,0 +1,8 @@
+//! The session against a scripted core.
+
+mod asking;
+mod calling;
+mod core_of;
+mod reconnecting;
+mod service;
+mod starting;
