@@ -29,6 +29,7 @@
 //! | [`Progress`], [`Tie`] | what ties notifications to requests |
 //! | [`Caching`], [`Scope`] | how long a result can be kept, and for whom |
 //! | [`write_unsupported_version`] and its kin | errors with their data |
+//! | `pins` (feature `canonical`) | tool definitions pinned at first sight |
 //! | `bridge` (feature `alloc`) | many callers, one server |
 //!
 //! The checks are stricter than the published JSON schema, which takes a notification with an id, a
@@ -44,6 +45,8 @@ mod check;
 mod error;
 mod fault;
 mod method;
+#[cfg(feature = "canonical")]
+pub mod pins;
 mod retry;
 mod shape;
 mod shapes;
