@@ -5,6 +5,7 @@
 //! - [`client`]: calls agents and bots, in a direct chat or in a group.
 //! - [`bot`]: answers calls with handlers of its own.
 //! - [`rmcp`] (feature `rmcp`): servers and clients of the official Rust SDK of MCP.
+//! - [`server`]: the loopback behind the WebSocket API of chat cores.
 //! - [`stdio`] (feature `mcp`, Unix): an MCP server as a child process, spoken to over its
 //!   standard streams.
 //! - [`journal`] (feature `sqlite`): the call journal on disk.
@@ -19,6 +20,7 @@ pub mod network;
 mod not_sent;
 #[cfg(feature = "rmcp")]
 pub mod rmcp;
+pub mod server;
 #[cfg(all(feature = "mcp", unix))]
 pub mod stdio;
 

@@ -134,6 +134,8 @@ pub struct Api {
     accounts: BTreeMap<ProfileId, Account>,
     clients: BTreeMap<ClientId, Client>,
     next_client: u64,
+    /// How many frames clients were ever given.
+    given: u64,
 }
 
 /// What the API knows of a profile's core that its network does not.
@@ -174,6 +176,7 @@ impl Api {
             accounts: BTreeMap::new(),
             clients: BTreeMap::new(),
             next_client: 0,
+            given: 0,
         }
     }
 
@@ -209,6 +212,13 @@ impl Api {
     #[must_use]
     pub fn clients(&self, profile: ProfileId) -> usize {
         self.clients.values().filter(|client| client.profile == profile).count()
+    }
+
+    /// How many frames all clients were ever given. A call for one client can give another one a
+    /// frame, an event or a response: whoever drives several wakes them when this has grown.
+    #[must_use]
+    pub const fn given(&self) -> u64 {
+        self.given
     }
 
     /// Whether a client's next command is taken: none of its commands waits for a response, and it
@@ -260,6 +270,7 @@ impl Api {
             Err(refusal) => to_text(|out| refusal.response(out)),
         };
         found.frames.push_back((false, enveloped(corr_id.as_deref(), &response)));
+        self.given = self.given.saturating_add(1);
         Ok(())
     }
 
@@ -301,6 +312,7 @@ impl Api {
                     let mut free = self.clients.values_mut().filter(|client| free(client));
                     if let Some(client) = free.nth(drawn) {
                         client.frames.push_back((true, enveloped(None, &event)));
+                        self.given = self.given.saturating_add(1);
                     }
                     continue;
                 }
@@ -316,6 +328,7 @@ impl Api {
         let Some(client) = self.clients.values_mut().find(waits) else { return };
         if let Some((_, corr_id)) = client.waits.take() {
             client.frames.push_back((false, enveloped(Some(&corr_id), response)));
+            self.given = self.given.saturating_add(1);
         }
     }
 }
