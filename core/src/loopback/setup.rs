@@ -262,6 +262,22 @@ impl Loopback {
         listed.collect()
     }
 
+    /// The groups of a profile with the names that its core gives them, in the order of their ids;
+    /// none when there is no such profile.
+    ///
+    /// ```
+    /// # use agentwire_core::loopback::Loopback;
+    /// # let mut net = Loopback::new(1);
+    /// # let ann = net.add_profile("ann").unwrap();
+    /// # net.create_group(ann, "team").unwrap();
+    /// assert_eq!(net.groups(ann)[0].1, "team");
+    /// ```
+    #[must_use]
+    pub fn groups(&self, profile: ProfileId) -> Vec<(GroupId, String)> {
+        let groups = self.profiles.get(profile.0).map(|profile| &profile.groups);
+        groups.into_iter().flatten().map(|(id, group)| (*id, group.local_name.clone())).collect()
+    }
+
     /// The group in the database of one of its members.
     #[must_use]
     pub fn group_id(&self, group: GroupRef, profile: ProfileId) -> Option<GroupId> {

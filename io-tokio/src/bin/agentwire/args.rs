@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args as Arguments, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::exit::ExitCode;
+use crate::loopback::LoopbackArgs;
 
 /// Agent-to-agent protocols over chat.
 #[derive(Debug, Parser)]
@@ -78,6 +79,7 @@ fn flags(command: &Command) -> Vec<String> {
 pub(crate) enum Action {
     Demo(DemoArgs),
     Inspect(InspectArgs),
+    Loopback(LoopbackArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

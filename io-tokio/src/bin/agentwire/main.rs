@@ -9,6 +9,7 @@ mod demo;
 mod exit;
 mod generate;
 mod inspect;
+mod loopback;
 mod output;
 mod signals;
 mod terminal;
@@ -36,6 +37,9 @@ fn run(args: &Args) -> Result<(), Failure> {
         _ if args.version => version(&mut output),
         Some(Action::Demo(demo)) => {
             signals::block_on(|shutdown| async { demo::run(demo, &mut output, shutdown).await })
+        }
+        Some(Action::Loopback(args)) => {
+            signals::block_on(|shutdown| async { loopback::run(args, &mut output, shutdown).await })
         }
         Some(Action::Inspect(args)) => inspect::run(args, &mut output),
         Some(Action::Completions(args)) => generate::completions(args),

@@ -1,0 +1,195 @@
+//! `agentwire loopback` from outside: the program, its ports, its recording and its end.
+
+use core::time::Duration;
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use agentwire_tokio::link::{Core, Link};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+/// The running program, ended with the test.
+struct Loopback {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Loopback {
+    fn start(args: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_agentwire"))
+            .args(["--json", "loopback"])
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        let output = BufReader::new(child.stdout.take().expect("piped"));
+        Self { child, output }
+    }
+
+    fn line(&mut self) -> Value {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("UTF-8");
+        serde_json::from_str(&line).expect("JSON")
+    }
+
+    /// The exit code after a Ctrl-C, and what stood on standard error.
+    fn interrupt(mut self) -> (Option<i32>, String) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::INT).expect("it is our own child");
+        self.end()
+    }
+
+    fn end(&mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        let mut error = self.child.stderr.take().expect("piped");
+        error.read_to_string(&mut said).expect("UTF-8");
+        (self.child.wait().expect("it ends").code(), said)
+    }
+}
+
+impl Drop for Loopback {
+    fn drop(&mut self) {
+        // It has ended already, or the test has failed.
+        let _ = self.child.kill();
+    }
+}
+
+async fn connect(port: &Value) -> Link {
+    Core::new(port["url"].as_str().expect("a text")).connect().await.expect("a connection")
+}
+
+/// The next frame that `is_wanted`.
+async fn frame(link: &mut Link, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        let frame = timeout(Duration::from_secs(60), link.receive()).await.expect("in time");
+        let frame = serde_json::from_str(&frame.expect("a frame")).expect("JSON");
+        if is_wanted(&frame) {
+            return frame;
+        }
+    }
+}
+
+async fn command(link: &mut Link, command: &str) -> Value {
+    link.push(json!({"corrId": "1", "cmd": command}).to_string());
+    frame(link, |frame| frame["corrId"] == "1").await["resp"].take()
+}
+
+async fn event(link: &mut Link, kind: &str) -> Value {
+    frame(link, |frame| frame["resp"]["type"] == kind).await["resp"].take()
+}
+
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+#[tokio::test]
+async fn two_programs_speak_through_it() {
+    let file = scratch("two_programs.jsonl");
+    let path = file.to_str().expect("UTF-8");
+    let mut program = Loopback::start(&[
+        "--profile",
+        "caller=127.0.0.1:0",
+        "--profile",
+        "bot=127.0.0.1:0",
+        "--group",
+        "team=caller,bot",
+        "--seed",
+        "7",
+        "--record",
+        path,
+    ]);
+    let (caller, bot) = (program.line(), program.line());
+    assert_eq!(caller["contacts"][0]["name"], "bot");
+    let (mut of_caller, mut of_bot) = (connect(&caller).await, connect(&bot).await);
+    for (chat, id) in
+        [("@", &caller["contacts"][0]["contactId"]), ("#", &caller["groups"][0]["groupId"])]
+    {
+        let sent = command(&mut of_caller, &format!("/_send {chat}{id} text hello")).await;
+        assert_eq!(sent["type"], "newChatItems");
+        let received = event(&mut of_bot, "newChatItems").await;
+        let item = &received["chatItems"][0]["chatItem"];
+        assert_eq!(item["meta"]["itemText"], "hello");
+    }
+    let (code, said) = program.interrupt();
+    assert_eq!(code, Some(0), "{said}");
+
+    let recording = std::fs::read_to_string(&file).expect("written");
+    let lines: Vec<Value> =
+        recording.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let count = |direction: &str| lines.iter().filter(|l| l["direction"] == direction).count();
+    assert_eq!((count("open"), count("close"), count("to_core")), (2, 2, 2));
+    assert!(count("from_core") >= 4);
+}
+
+#[tokio::test]
+async fn faults_and_strangers_are_what_the_flags_say() {
+    let mut program = Loopback::start(&[
+        "--profile",
+        "caller=127.0.0.1:0",
+        "--profile",
+        "bot=127.0.0.1:0",
+        "--strangers",
+        "--maintenance",
+        "--duplicate",
+        "1000",
+        "--delay",
+        "1-5",
+        "--cut-every",
+        "100",
+    ]);
+    let (caller, bot) = (program.line(), program.line());
+    assert_eq!(caller["contacts"], json!([]));
+    let (mut of_caller, mut of_bot) = (connect(&caller).await, connect(&bot).await);
+    assert_eq!(command(&mut of_bot, "/_check running").await["type"], "chatStopped");
+    for link in [&mut of_caller, &mut of_bot] {
+        assert_eq!(command(link, "/_start main=on").await["type"], "chatStarted");
+    }
+    let created = command(&mut of_bot, "/_address 1").await;
+    let link = created["connLinkContact"]["connShortLink"].as_str().expect("a link");
+    let settings = r#"{"businessAddress":false,"autoAccept":{"acceptIncognito":false}}"#;
+    command(&mut of_bot, &format!("/_address_settings 1 {settings}")).await;
+    assert_eq!(command(&mut of_caller, &format!("/c {link}")).await["type"], "sentInvitation");
+    let contact = event(&mut of_caller, "contactConnected").await["contact"]["contactId"].take();
+    command(&mut of_caller, &format!("/_send @{contact} text hello")).await;
+    let first = event(&mut of_bot, "newChatItems").await;
+    assert_eq!(event(&mut of_bot, "newChatItems").await, first);
+    assert_eq!(program.interrupt().0, Some(0));
+}
+
+#[test]
+fn a_port_that_is_taken_is_said_with_a_code_of_its_own() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("bot={}", taken.local_addr().expect("bound"));
+    let (code, said) = Loopback::start(&["--profile", &address]).end();
+    assert_eq!(code, Some(8), "{said}");
+    assert!(said.contains("bot cannot listen on 127.0.0.1"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_listens() {
+    let bot = ["--profile", "bot=127.0.0.1:0"];
+    for (more, words) in [
+        (&["--profile", "bot=127.0.0.1:0"][..], "two profiles of this name"),
+        (&["--contact", "bot:nobody"], "no such profile"),
+        (&["--group", "team=nobody"], "no such profile"),
+        (&["--group", "team=bot,bot"], "already"),
+        (&["--profile", "a@b=127.0.0.1:0"], "display name"),
+        (&["--profile", "caller=0.0.0.0:0"], "no password"),
+        (&["--drop", "1001"], "1001"),
+        (&["--contact", "bot:bot", "--strangers"], "cannot be used with"),
+    ] {
+        let args: Vec<&str> = bot.iter().chain(more).copied().collect();
+        let (code, said) = Loopback::start(&args).end();
+        assert_eq!(code, Some(2), "{more:?}: {said}");
+        assert!(said.contains(words), "{more:?}: {said}");
+    }
+    let folder = scratch("no/such/folder/frames.jsonl");
+    let args = [&bot[..], &["--record", folder.to_str().expect("UTF-8")]].concat();
+    let (code, said) = Loopback::start(&args).end();
+    assert_eq!(code, Some(3), "{said}");
+}
