@@ -739,7 +739,7 @@ impl<B: Binding, S: Storage> Responder<B, S> {
     }
 
     /// What a reply that quotes this item can hold.
-    fn budget_of(&self, item: &Item<'_>) -> ReplyBudget {
+    pub(super) fn budget_of(&self, item: &Item<'_>) -> ReplyBudget {
         let (kind, margin) = match (item.chat, item.sender) {
             (Chat::Direct(_), _) => (QuoteKind::Direct, Margin::None),
             (_, Sender::Member(member)) => {

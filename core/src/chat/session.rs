@@ -121,6 +121,8 @@ pub enum Origin {
     Answer(TokenKey, bool),
     /// An error for a command that was refused at once.
     Refusal,
+    /// A last answer that an earlier process had given, or an earlier connection did not take.
+    Stored,
 }
 
 /// A message to send.
@@ -760,6 +762,16 @@ impl<B: Binding> Session<B> {
     /// How much one reply to the command can hold. `None` when the command has been answered.
     pub fn budget(&self, token: &Token) -> Option<ReplyBudget> {
         self.responder.budget(token)
+    }
+
+    /// A last answer to this command that was given before and may not have been sent.
+    ///
+    /// # Errors
+    /// [`TooLarge`]: the command has a longer text now.
+    pub fn answer_again(&self, item: &Item<'_>, text: &str) -> Result<Message, TooLarge> {
+        let size = self.responder.budget_of(item).check(text)?;
+        let transmit = Transmit::reply(item.chat, item.id, text, size);
+        Ok(Message::new(Origin::Stored, &transmit))
     }
 
     /// When the first limit of an open call or command passes: the time that

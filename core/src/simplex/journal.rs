@@ -683,6 +683,16 @@ impl Journal {
         self.unfinished().filter(|record| matches!(record.stage, Stage::Finished { .. }))
     }
 
+    /// Whether there are changes that have not been taken.
+    pub fn has_changes(&self) -> bool {
+        self.changes.as_ref().is_some_and(|changes| !changes.is_empty())
+    }
+
+    /// The commands that are known, in the order in which the chat core stored them.
+    pub fn keys(&self) -> impl Iterator<Item = CallKey> {
+        self.entries.keys().copied()
+    }
+
     /// What is kept of a command.
     pub fn get(&self, key: CallKey) -> Option<&Record> {
         self.entries.get(&key).map(|entry| &entry.record)
@@ -776,5 +786,7 @@ impl fmt::Debug for Journal {
     }
 }
 
+#[cfg(test)]
+pub(super) mod disk;
 #[cfg(test)]
 mod tests;

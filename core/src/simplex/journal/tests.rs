@@ -1,10 +1,10 @@
+use super::disk::Disk;
 use super::*;
 use crate::chat::{Chat, ContactId, GroupId};
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
-use core::convert::Infallible;
 
 const SENT: &str = "2026-08-15T15:30:48Z";
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -39,49 +39,6 @@ fn serve(journal: &mut Journal, id: i64, now: Timestamp) {
     assert!(journal.start(key(id)));
     assert!(journal.finish(key(id), "{}"));
     assert!(journal.confirm(key(id), now));
-}
-
-/// What the changes amount to: a store in memory that keeps to the trait.
-#[derive(Clone, Default)]
-struct Disk {
-    records: BTreeMap<CallKey, Record>,
-    mark: Option<Mark>,
-}
-
-impl JournalStore for Disk {
-    type Error = Infallible;
-
-    fn save(&mut self, changes: &[Change]) -> Result<(), Infallible> {
-        for change in changes {
-            match change.clone() {
-                Change::Put(record) => {
-                    self.records.insert(record.key, record);
-                }
-                Change::Started { key, times } => {
-                    self.records.get_mut(&key).unwrap().stage = Stage::Started { times };
-                }
-                Change::Finished { key, answer } => {
-                    self.records.get_mut(&key).unwrap().stage = Stage::Finished { answer };
-                }
-                Change::Confirmed(key) => {
-                    let record = self.records.get_mut(&key).unwrap();
-                    record.stage = Stage::Confirmed;
-                    record.text = "".into();
-                }
-                Change::Dropped(key) => {
-                    self.records.remove(&key);
-                }
-                Change::Mark(mark) => self.mark = Some(mark),
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Disk {
-    fn restore(&self, config: JournalConfig) -> Journal {
-        Journal::restore(config, self.records.values().cloned(), self.mark)
-    }
 }
 
 /// A chat core, a caller's screen and a service, all of which outlive the bot.

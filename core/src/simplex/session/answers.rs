@@ -104,11 +104,12 @@ impl<B: Binding> Session<B> {
         let (origin, chat) = (message.origin, message.chat);
         match frame.body() {
             Ok(Body::Error(error)) => {
+                self.unrecord(&message);
                 self.was_not_sent(origin, chat, NotSent::Refused(error.into()));
             }
             Ok(Body::NewChatItems(mut items)) => {
                 match items.find_map(|item| item.ok().filter(|item| item.direction.is_own())) {
-                    Some(item) => self.was_sent(origin, chat, &item),
+                    Some(item) => self.was_sent(&message, &item),
                     None => self.may_be_sent(message, high),
                 }
             }
@@ -161,6 +162,7 @@ impl<B: Binding> Session<B> {
     pub(super) fn unwritable(&mut self, job: Job, error: CommandError) {
         match job {
             Job::Message(message) => {
+                self.unrecord(&message);
                 self.was_not_sent(message.origin, message.chat, NotSent::Command(error));
             }
             Job::Request { call, .. } => self.service_failed(call, CoreFailure::Refused),

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use crate::chat;
 use crate::rpc::session::ServiceSessionConfig;
+use crate::simplex::journal::JournalConfig;
 use crate::simplex::{BackoffConfig, UserId};
 
 /// The limits of a [`Session`](super::Session).
@@ -21,6 +22,13 @@ pub struct SessionConfig {
     pub chat: chat::session::SessionConfig,
     /// The limits of Service RPC.
     pub service: ServiceSessionConfig,
+    /// The limits of the call journal, if none is [given](super::Session::keep_journal).
+    pub journal: JournalConfig,
+    /// Whether a command that an earlier process had begun may be run again; not by default.
+    pub is_idempotent: bool,
+    /// Whether the application says itself that it [begins](super::Session::begin) a command. By
+    /// default a command counts as begun once the application has learned of it.
+    pub says_begin: bool,
     /// Which user of the core speaks; the active one by default.
     pub user: Option<UserId>,
     /// Whether Service RPC requests of others are to be let in; not by default.
@@ -61,6 +69,9 @@ impl Default for SessionConfig {
         Self {
             chat: chat::session::SessionConfig::default(),
             service: ServiceSessionConfig::default(),
+            journal: JournalConfig::default(),
+            is_idempotent: false,
+            says_begin: false,
             user: None,
             service_requests: false,
             backoff: BackoffConfig::default(),

@@ -126,11 +126,15 @@ impl<B: Binding> Session<B> {
 
     /// Hands an item to the machines. What there is no room for is read again later.
     pub(super) fn hand_in(&mut self, item: &Item<'_>) {
+        if self.is_repeated(item) {
+            self.chats.see(item.chat, item.id);
+            return;
+        }
         match self.chat.handle_input(self.now, Input::Item(item)) {
             Ok(()) => self.chats.see(item.chat, item.id),
             Err(_) => self.look_later(item.chat, item.id),
         }
-        self.pump();
+        self.pump_of(Some(item));
     }
 
     fn service_request(&mut self, request: &ServiceRequest<'_>) {

@@ -7,6 +7,7 @@ mod config;
 mod connection;
 mod events;
 mod jobs;
+mod journaled;
 mod names;
 mod output;
 mod publish;
@@ -38,12 +39,13 @@ use self::startup::Phase;
 use super::frame::{Frame, FrameError};
 use super::{Backoff, UserId};
 use crate::binding::Binding;
-use crate::chat::Chat;
 use crate::chat::caller::CallId;
 use crate::chat::session::{self as chats_of, Declared, Origin};
+use crate::chat::{Chat, Item};
 use crate::rpc::session::{ServiceEvent, ServiceMessage, ServiceOutput, ServiceReplyKind};
 use crate::rpc::{Executed, Retry};
-use crate::time::Instant;
+use crate::simplex::journal::Journal;
+use crate::time::{Instant, Timestamp};
 use core::time::Duration;
 
 /// Why a frame was not taken: the outputs were not. Nothing has changed: take them, and hand it in
@@ -124,6 +126,9 @@ pub struct Session<B> {
     looks: VecDeque<Look>,
     is_looking: bool,
     strays: u64,
+    journal: Journal,
+    /// The time of day at a time of the driver's.
+    clock: Option<(Instant, Timestamp)>,
     /// Where items are decoded.
     scratch: Vec<u8>,
     now: Instant,
@@ -168,6 +173,8 @@ impl<B: Binding> Session<B> {
             looks: VecDeque::new(),
             is_looking: false,
             strays: 0,
+            journal: Journal::volatile(config.journal),
+            clock: None,
             scratch: Vec::new(),
             now: Instant::ZERO,
             has_time: false,
@@ -215,6 +222,10 @@ impl<B: Binding> Session<B> {
     /// What there is to do next. [`Output::Timeout`] is the last one.
     pub fn poll_output(&mut self) -> Output<B> {
         loop {
+            let changes = self.take_changes();
+            if !changes.is_empty() {
+                return Output::Save(changes);
+            }
             if let Some(output) = self.outputs.pop_front() {
                 return output;
             }
@@ -223,13 +234,13 @@ impl<B: Binding> Session<B> {
             self.tick(Link::Service);
             self.expire_queued();
             self.next_look();
-            if !self.outputs.is_empty() {
+            if !self.outputs.is_empty() || self.journal.has_changes() {
                 continue;
             }
             if let Some(transmit) = self.next_transmit() {
                 return Output::Transmit(transmit);
             }
-            if self.outputs.is_empty() {
+            if self.outputs.is_empty() && !self.journal.has_changes() {
                 return Output::Timeout(self.poll_timeout());
             }
         }
@@ -406,9 +417,20 @@ impl<B: Binding> Session<B> {
 
     /// Takes what the machines have to say: messages to send, and what the application learns.
     fn pump(&mut self) {
+        self.pump_of(None);
+    }
+
+    /// The same after this item was handed in.
+    fn pump_of(&mut self, item: Option<&Item<'_>>) {
         loop {
             match self.chat.poll_output() {
-                chats_of::Output::Transmit(message) => self.enqueue(message),
+                chats_of::Output::Transmit(message) => {
+                    self.record(&message, item);
+                    self.enqueue(message);
+                }
+                chats_of::Output::Event(chats_of::Event::Request(request)) => {
+                    self.requested(request, item);
+                }
                 chats_of::Output::Event(event) => self.chat_event(event),
                 chats_of::Output::Timeout(_) => break,
             }
@@ -442,6 +464,7 @@ impl<B: Binding> Session<B> {
             let (origin, chat) = (message.origin, message.chat);
             let event = Event::NotSent { origin, chat, why: NotSent::Full { capacity } };
             self.outputs.push_back(Output::Event(event));
+            self.unrecord(&message);
             return;
         }
         self.chat_link.queue.push_back(Job::Message(message));

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
@@ -13,6 +14,9 @@ use crate::rpc::session::ServiceEvent;
 use crate::simplex::command::CommandError;
 use crate::simplex::error::CoreRefusal;
 use crate::simplex::frame::{Frame, FrameError};
+#[cfg(doc)]
+use crate::simplex::journal::Journal;
+use crate::simplex::journal::{Change, Silence};
 use crate::simplex::{CoreVersion, UserId};
 use crate::time::Instant;
 
@@ -114,6 +118,10 @@ pub enum Output<B> {
     Disconnect(Link),
     /// Send this frame. If that cannot be done, the connection has ended.
     Transmit(Transmit),
+    /// Keep these changes of the call journal before going on: what follows rests on them. It comes
+    /// only where a [durable](Journal::durable) journal was [given](super::Session::keep_journal).
+    /// What cannot be kept has not happened: nothing that follows may be done then.
+    Save(Vec<Change>),
     /// The application learns this.
     Event(Event<B>),
     /// Nothing more is to be done before the next input or this time.
@@ -175,6 +183,16 @@ pub enum Event<B> {
         origin: Origin,
         /// Where.
         chat: Chat,
+    },
+    /// A command was seen again. If it is to be answered again, that has begun; otherwise nothing
+    /// is said to it.
+    Repeated {
+        /// Where.
+        chat: Chat,
+        /// The command's item.
+        item: ItemId,
+        /// Why nothing is said; `None` if the stored answer is sent.
+        silence: Option<Silence>,
     },
     /// The core had taken a message, and gives it up.
     Undelivered {

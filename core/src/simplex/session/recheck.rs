@@ -176,7 +176,7 @@ impl<B: Binding> Session<B> {
         match self.unconfirmed.iter().position(|sent| sent.is(item)) {
             Some(place) => {
                 let Unconfirmed { message, .. } = self.unconfirmed.remove(place);
-                self.was_sent(message.origin, chat, item);
+                self.was_sent(&message, item);
             }
             // Not as one that was seen: it may be a message whose answer is on its way.
             None => self.chats.remember(chat, item.id),
@@ -184,8 +184,10 @@ impl<B: Binding> Session<B> {
     }
 
     /// The core has taken a message: this item.
-    pub(super) fn was_sent(&mut self, origin: Origin, chat: Chat, item: &ChatItem<'_>) {
+    pub(super) fn was_sent(&mut self, message: &Message, item: &ChatItem<'_>) {
+        let (origin, chat) = (message.origin, message.chat);
         self.chats.see(chat, item.id);
+        self.confirm(message);
         if let Origin::Command(call) = origin {
             let shared = item.shared_msg_id.and_then(|id| id.as_plain());
             let sent = Input::Sent { call, item: item.id, shared_msg_id: shared };
@@ -227,6 +229,7 @@ impl<B: Binding> Session<B> {
         for sent in core::mem::take(&mut self.unconfirmed) {
             if sent.message.chat == chat {
                 let origin = sent.message.origin;
+                self.unrecord(&sent.message);
                 let event = Event::OutcomeUnknown { origin, chat };
                 self.outputs.push_back(Output::Event(event));
                 if let Origin::Command(call) = origin {

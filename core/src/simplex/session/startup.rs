@@ -152,6 +152,7 @@ impl<B: Binding> Session<B> {
         let ready = Ready { user, name, version, service_requests, is_again };
         self.phase = Phase::Ready(ready.clone());
         self.outputs.push_back(Output::Event(Event::Ready(ready)));
+        self.take_up_again(is_again);
         self.look_again();
         self.ask_names_again();
     }

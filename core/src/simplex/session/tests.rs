@@ -3,6 +3,7 @@
 mod asking;
 mod calling;
 mod core_of;
+mod journaling;
 mod reconnecting;
 mod service;
 mod starting;

@@ -6,6 +6,8 @@ use crate::chat::caller::{Call, To};
 use crate::chat::{ContactId, ItemId};
 use crate::json::Value;
 use crate::simplex::frame::Frame;
+use crate::simplex::journal::JournalStore;
+use crate::simplex::journal::disk::Disk;
 use alloc::collections::VecDeque;
 use std::format;
 use std::string::{String, ToString};
@@ -30,6 +32,8 @@ pub(super) struct Rig {
     pub(super) connects: VecDeque<Link>,
     pub(super) disconnects: VecDeque<Link>,
     pub(super) until: Option<Instant>,
+    /// What outlives the session.
+    pub(super) disk: Disk,
 }
 
 impl Rig {
@@ -44,6 +48,7 @@ impl Rig {
             connects: VecDeque::new(),
             disconnects: VecDeque::new(),
             until: None,
+            disk: Disk::default(),
         }
     }
 
@@ -74,6 +79,7 @@ impl Rig {
                     let asked = Asked { link: transmit.link, id: text("corrId"), cmd: text("cmd") };
                     self.asked.push_back(asked);
                 }
+                Output::Save(changes) => self.disk.save(&changes).unwrap(),
                 Output::Event(event) => self.events.push_back(event),
                 Output::Timeout(until) => {
                     assert!(
