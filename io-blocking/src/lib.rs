@@ -1,6 +1,7 @@
 //! agentwire on plain threads, without an async runtime.
 //!
 //! - [`network`]: the embedded loopback, shared by the threads of one process.
+//! - [`link`]: where a chat core is, and one connection to it.
 //! - [`client`]: calls agents and bots, in a direct chat or in a group.
 //! - [`bot`]: answers calls with handlers of its own, in worker threads.
 //! - `journal` (feature `sqlite`): the call journal on disk. Nothing in it waits for anything but
@@ -16,5 +17,6 @@ pub mod bot;
 pub mod client;
 #[cfg(feature = "sqlite")]
 pub mod journal;
+pub mod link;
 pub mod network;
 mod queue;

@@ -3,6 +3,8 @@
 use core::fmt;
 
 use agentwire_core::loopback::{SendError, ServiceRequestError, ServiceResponseError};
+use agentwire_core::simplex;
+use agentwire_core::simplex::error::CoreRefusal;
 
 /// Why a chat core has not sent a command, an answer or a request.
 ///
@@ -21,6 +23,12 @@ pub enum NotSent {
     Request(ServiceRequestError),
     /// The embedded loopback refuses the response.
     Response(ServiceResponseError),
+    /// It was not handed to the core, or the core refuses it.
+    Core(simplex::NotSent),
+    /// The core refuses the response.
+    Refused(CoreRefusal),
+    /// The connection ended, and nobody here can know whether it was sent.
+    Unknown,
     /// The target is one of the other kind: a link for the embedded loopback, or an address of
     /// that for a core.
     Target,
@@ -30,7 +38,7 @@ impl NotSent {
     /// Whether it may have been sent all the same.
     #[must_use]
     pub const fn is_unknown(&self) -> bool {
-        false
+        matches!(self, Self::Unknown)
     }
 }
 
@@ -40,6 +48,9 @@ impl fmt::Display for NotSent {
             Self::Message(error) => error.fmt(f),
             Self::Request(error) => error.fmt(f),
             Self::Response(error) => error.fmt(f),
+            Self::Core(why) => why.fmt(f),
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Unknown => f.write_str("the connection ended before the core had answered"),
             Self::Target => f.write_str("the target cannot be reached from here"),
         }
     }

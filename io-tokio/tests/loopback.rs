@@ -60,7 +60,7 @@ impl Drop for Loopback {
 }
 
 async fn connect(port: &Value) -> Link {
-    Core::new(port["url"].as_str().expect("a text")).connect().await.expect("a connection")
+    Link::connect(&Core::new(port["url"].as_str().expect("a text"))).await.expect("a connection")
 }
 
 /// The next frame that `is_wanted`.

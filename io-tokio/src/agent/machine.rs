@@ -9,6 +9,7 @@ use agentwire_core::chat::session::{Event, NotifyError};
 use agentwire_core::chat::size::TooLarge;
 use agentwire_core::rpc::session::ServiceEvent;
 use agentwire_core::rpc::{RequestId, ServiceAnswerError, ServiceCall, ServiceCallId};
+use agentwire_core::simplex::{AskError, CommandId, Outcome, Publication};
 use agentwire_core::time::Instant;
 
 use crate::client::{NotSent, RequestError, ServiceTarget};
@@ -26,6 +27,8 @@ pub(crate) enum Step<B> {
     RequestNotSent(ServiceCallId, NotSent),
     /// The response to this request has been sent, or not.
     Response(RequestId, Result<(), NotSent>),
+    /// What was asked of the core has come to an end.
+    Done(CommandId, Outcome),
     /// Nothing before this time, or before something arrives.
     Idle(Option<Instant>),
 }
@@ -62,6 +65,15 @@ pub(crate) trait Machine<B: Binding>: Send + 'static {
 
     /// The request needs a conversation.
     fn require_conversation(&mut self, request: &RequestId);
+
+    /// Has the core do something; `None` where there is no core.
+    fn command(&mut self, _text: &str) -> Option<Result<CommandId, AskError>> {
+        None
+    }
+
+    fn publish(&mut self, _publication: Publication) -> Option<Result<CommandId, AskError>> {
+        None
+    }
 
     /// Takes no new commands from now on.
     fn stop(&mut self);

@@ -5,6 +5,7 @@
 
 mod embedded;
 mod handlers;
+mod linked;
 mod machine;
 
 use std::collections::HashMap;
@@ -17,6 +18,7 @@ use agentwire_core::chat::session::{Event, NotifyError, Reply};
 use agentwire_core::chat::size::TooLarge;
 use agentwire_core::rpc::session::{ServiceEvent, ServiceReply};
 use agentwire_core::rpc::{RequestId, ServiceCallId};
+use agentwire_core::simplex::{CommandId, Outcome, Publication};
 use agentwire_core::time::Instant;
 use agentwire_core::turns::TurnLimits;
 use tokio::sync::{mpsc, oneshot};
@@ -25,12 +27,15 @@ use tokio::task::yield_now;
 pub(crate) use embedded::Embedded;
 pub(crate) use handlers::{Admitted, Pass, Serve};
 use handlers::{Handlers, Next, Refused};
+pub use linked::CoreState;
+pub(crate) use linked::{CoreHandle, Linked, seed};
 pub(crate) use machine::Machine;
 use machine::Step;
 
 use crate::bot::{self, ReplyError};
 use crate::client::{
-    CallOptions, NotSent, Replies, RequestError, RequestOptions, ServiceTarget, Target,
+    CallOptions, CoreCallError, NotSent, Replies, RequestError, RequestOptions, ServiceTarget,
+    Target,
 };
 
 /// How many replies of one call wait to be taken before the call is given up.
@@ -80,10 +85,20 @@ pub(crate) enum Command<B> {
     },
     /// The request needs a conversation.
     Unsuited(RequestKey),
+    Ask {
+        ask: Ask,
+        done: oneshot::Sender<Result<Outcome, CoreCallError>>,
+    },
     /// Answer what is open, take nothing new, and end.
     Stop,
     /// The same, answering what is open now with an error.
     Abandon,
+}
+
+/// What is asked of the core.
+pub(crate) enum Ask {
+    Command(String),
+    Publish(Publication),
 }
 
 /// Which request it has become, once it is made.
@@ -117,6 +132,7 @@ pub(crate) struct Agent<B, M> {
     commands: mpsc::UnboundedReceiver<Command<B>>,
     calls: HashMap<CallId, mpsc::Sender<Delivery>>,
     service_calls: HashMap<ServiceCallId, oneshot::Sender<Result<ServiceReply, RequestError>>>,
+    asked: HashMap<CommandId, oneshot::Sender<Result<Outcome, CoreCallError>>>,
     handlers: Handlers<B>,
     is_stopping: bool,
     /// Whether a handle is left that could ask for something.
@@ -135,6 +151,7 @@ impl<B: Binding + Send + 'static, M: Machine<Guarded<B>>> Agent<B, M> {
             commands,
             calls: HashMap::new(),
             service_calls: HashMap::new(),
+            asked: HashMap::new(),
             handlers: Handlers::new(serve, limits),
             is_stopping: false,
             has_handles: true,
@@ -201,6 +218,12 @@ impl<B: Binding + Send + 'static, M: Machine<Guarded<B>>> Agent<B, M> {
                 }
                 Step::Response(request, result) => {
                     self.handlers.settle(&RequestKey::Service(request), result);
+                }
+                Step::Done(command, outcome) => {
+                    if let Some(done) = self.asked.remove(&command) {
+                        // Whoever waited may have gone.
+                        let _ = done.send(Ok(outcome));
+                    }
                 }
                 Step::Idle(timeout) => return Turn::Idle(timeout),
             }
@@ -341,6 +364,19 @@ impl<B: Binding + Send + 'static, M: Machine<Guarded<B>>> Agent<B, M> {
                 match request {
                     RequestKey::Service(request) => self.machine.require_conversation(&request),
                     chat => self.refuse(Refused { key: chat, token, failure: Failure::Internal }),
+                }
+            }
+            Command::Ask { ask, done } => {
+                let asked = match ask {
+                    Ask::Command(text) => self.machine.command(&text),
+                    Ask::Publish(publication) => self.machine.publish(publication),
+                };
+                match asked {
+                    Some(Ok(command)) => {
+                        self.asked.insert(command, done);
+                    }
+                    Some(Err(error)) => drop(done.send(Err(CoreCallError::Ask(error)))),
+                    None => drop(done.send(Err(CoreCallError::Embedded))),
                 }
             }
             Command::Stop => self.stop(),

@@ -35,6 +35,8 @@ pub struct BotConfig<B = Standard, G = Everybody> {
     pub service_session: ServiceSessionConfig,
     /// How much is handled at once, of everybody and of one.
     pub turns: TurnLimits,
+    /// Whether the profile at the core says what is served; it does by default.
+    pub publish: bool,
     /// Who may call.
     pub gate: G,
 }
@@ -47,6 +49,7 @@ impl<B> Default for BotConfig<B> {
             session: SessionConfig::default(),
             service_session: ServiceSessionConfig::default(),
             turns: TurnLimits::default(),
+            publish: true,
             gate: Everybody,
         }
     }
@@ -94,11 +97,18 @@ impl<B, G> BotConfig<B, G> {
         self
     }
 
+    /// Leaving the profile at the core as it is.
+    #[must_use]
+    pub fn unpublished(mut self) -> Self {
+        self.publish = false;
+        self
+    }
+
     /// For those whom this admits.
     #[must_use]
     pub fn gate<T>(self, gate: T) -> BotConfig<B, T> {
-        let Self { declared, service, session, service_session, turns, .. } = self;
-        BotConfig { declared, service, session, service_session, turns, gate }
+        let Self { declared, service, session, service_session, turns, publish, .. } = self;
+        BotConfig { declared, service, session, service_session, turns, publish, gate }
     }
 }
 

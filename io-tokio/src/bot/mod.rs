@@ -1,6 +1,7 @@
 //! Answering: [`Bot`].
 
 mod config;
+mod connect;
 mod handler;
 mod replier;
 mod request;
@@ -16,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::agent::{Agent, Command, Embedded, Machine};
+use crate::agent::{Agent, Command, CoreHandle, Embedded, Machine};
 use crate::client::Client;
 use crate::network::Profile;
 pub use config::BotConfig;
@@ -48,6 +49,8 @@ pub use request::{Request, Via};
 #[derive(Debug)]
 pub struct Bot<B = Standard> {
     commands: mpsc::UnboundedSender<Command<B>>,
+    /// `None` for a profile of the embedded loopback.
+    core: Option<CoreHandle>,
     task: JoinHandle<()>,
 }
 
@@ -111,13 +114,13 @@ impl<B: Binding + Send + 'static> Bot<B> {
         let served = Served { handler, gate, commands: commands.downgrade() };
         let agent = Agent::new(machine, receiver, Some(Arc::new(served)), turns);
         let task = tokio::spawn(agent.run());
-        Self { commands, task }
+        Self { commands, core: None, task }
     }
 
     /// Calls others for the same profile. The client's calls end with the bot, with
     /// [`ClientError::Closed`](crate::client::ClientError::Closed).
     pub fn client(&self) -> Client<B> {
-        Client::of(self.commands.clone())
+        Client::of(self.commands.clone(), self.core.clone())
     }
 
     /// Answers new commands with the binding's internal error, waits until what is open has been

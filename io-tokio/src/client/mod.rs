@@ -1,5 +1,6 @@
 //! Calling: [`Client`].
 
+mod connect;
 mod replies;
 mod target;
 
@@ -17,9 +18,12 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use agentwire_core::chat::{CallOptions, Target};
 
-use crate::agent::{Agent, Command, Embedded, Machine, REPLIES, ServiceTicket};
+pub use crate::agent::CoreState;
+use crate::agent::{Agent, Command, CoreHandle, Embedded, Machine, REPLIES, ServiceTicket};
 use crate::network::Profile;
 pub use crate::not_sent::NotSent;
+pub(crate) use connect::ready;
+pub use connect::{ConnectError, CoreCallError, CoreEvents};
 pub use replies::Replies;
 pub use target::ServiceTarget;
 
@@ -181,11 +185,13 @@ impl RequestOptions {
 #[derive(Debug)]
 pub struct Client<B = Standard> {
     commands: mpsc::UnboundedSender<Command<B>>,
+    /// `None` for a profile of the embedded loopback.
+    core: Option<CoreHandle>,
 }
 
 impl<B> Clone for Client<B> {
     fn clone(&self) -> Self {
-        Self { commands: self.commands.clone() }
+        Self { commands: self.commands.clone(), core: self.core.clone() }
     }
 }
 
@@ -212,7 +218,7 @@ impl<B: Binding + Send + 'static> Client<B> {
     fn spawn(machine: impl Machine<Guarded<B>>) -> Self {
         let (commands, receiver) = mpsc::unbounded_channel();
         tokio::spawn(Agent::new(machine, receiver, None, TurnLimits::default()).run());
-        Self { commands }
+        Self { commands, core: None }
     }
 
     /// Makes a request over Service RPC and waits for its end: the response, or why there is none,
@@ -258,8 +264,11 @@ impl<B: Binding + Send + 'static> Client<B> {
         result
     }
 
-    pub(crate) const fn of(commands: mpsc::UnboundedSender<Command<B>>) -> Self {
-        Self { commands }
+    pub(crate) const fn of(
+        commands: mpsc::UnboundedSender<Command<B>>,
+        core: Option<CoreHandle>,
+    ) -> Self {
+        Self { commands, core }
     }
 
     /// Calls somebody. The replies come through what is returned; dropping that stops waiting.

@@ -3,15 +3,17 @@
 use core::fmt;
 
 use agentwire_core::loopback::{self, ServiceAddress};
+use agentwire_core::simplex;
 
-/// Whom a request over Service RPC is for, and who signs it.
+/// Whom a request over Service RPC is for, and who signs it: for a core a contact address or the
+/// SimpleX name of one, with the private key; for the embedded loopback one of its addresses.
 ///
 /// ```
-/// use agentwire_core::loopback::ServiceAddress;
+/// use agentwire_core::simplex;
 /// use agentwire_tokio::client::ServiceTarget;
-/// fn of(address: ServiceAddress) -> ServiceTarget {
-///     ServiceTarget::from(address)
-/// }
+/// let plain = ServiceTarget::from("@acme.simplex");
+/// let signed = ServiceTarget::from(simplex::ServiceTarget::new("@acme.simplex").signed_with("MC4C"));
+/// assert_ne!(plain, signed);
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServiceTarget(Place);
@@ -19,18 +21,28 @@ pub struct ServiceTarget(Place);
 #[derive(Clone, PartialEq, Eq)]
 enum Place {
     Embedded(loopback::ServiceTarget),
+    Linked(simplex::ServiceTarget),
 }
 
 impl ServiceTarget {
     pub(crate) const fn is_signed(&self) -> bool {
         match &self.0 {
             Place::Embedded(target) => target.signer.is_some(),
+            Place::Linked(target) => target.is_signed(),
         }
     }
 
     pub(crate) fn embedded(self) -> Option<loopback::ServiceTarget> {
         match self.0 {
             Place::Embedded(target) => Some(target),
+            Place::Linked(_) => None,
+        }
+    }
+
+    pub(crate) fn linked(self) -> Option<simplex::ServiceTarget> {
+        match self.0 {
+            Place::Embedded(_) => None,
+            Place::Linked(target) => Some(target),
         }
     }
 }
@@ -52,5 +64,17 @@ impl From<loopback::ServiceTarget> for ServiceTarget {
 impl From<ServiceAddress> for ServiceTarget {
     fn from(address: ServiceAddress) -> Self {
         Self(Place::Embedded(address.into()))
+    }
+}
+
+impl From<simplex::ServiceTarget> for ServiceTarget {
+    fn from(target: simplex::ServiceTarget) -> Self {
+        Self(Place::Linked(target))
+    }
+}
+
+impl From<&str> for ServiceTarget {
+    fn from(target: &str) -> Self {
+        Self(Place::Linked(target.into()))
     }
 }

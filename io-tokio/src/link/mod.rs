@@ -15,7 +15,6 @@
 //! - A quiet connection is pinged, and one that stays silent is broken.
 
 mod connect;
-mod error;
 #[cfg(test)]
 mod tests;
 
@@ -32,9 +31,10 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
+pub use agentwire_blocking::link::{
+    CONNECT_TIMEOUT, Core, LinkError, MAX_FRAME, PING_AFTER, SILENT_AFTER,
+};
 use connect::Socket;
-pub use connect::{CONNECT_TIMEOUT, Core, MAX_FRAME, PING_AFTER, SILENT_AFTER};
-pub use error::LinkError;
 pub use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// How long the other side has to take note of the end.
@@ -43,10 +43,10 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// A connection: whole text frames in both directions, whatever they say.
 ///
 /// ```no_run
-/// use agentwire_tokio::link::{Core, LinkError};
+/// use agentwire_tokio::link::{Core, Link, LinkError};
 ///
 /// # async fn ask() -> Result<(), LinkError> {
-/// let mut link = Core::new("ws://127.0.0.1:5225").connect().await?;
+/// let mut link = Link::connect(&Core::new("ws://127.0.0.1:5225")).await?;
 /// link.push(String::from(r#"{"corrId":"1","cmd":"/version"}"#));
 /// // The core may have something else to tell first.
 /// while !link.receive().await?.contains(r#""corrId":"1""#) {}

@@ -28,7 +28,7 @@ async fn open(configure: impl FnOnce(Core) -> Core) -> (Link, TcpStream) {
         let (socket, _) = listener.accept().await.unwrap();
         accept_async(socket).await.unwrap().into_inner()
     };
-    let (link, socket) = tokio::join!(core.connect(), accepted);
+    let (link, socket) = tokio::join!(Link::connect(&core), accepted);
     (link.unwrap(), socket)
 }
 
@@ -281,7 +281,7 @@ async fn an_opening_that_never_ends_is_given_up() {
         socket.write_all(b"HTTP/1.1 101 Switching").await.unwrap();
         socket
     };
-    let (link, _socket) = within(async { tokio::join!(core.connect(), accepting) }).await;
+    let (link, _socket) = within(async { tokio::join!(Link::connect(&core), accepting) }).await;
     assert_eq!(link.unwrap_err(), LinkError::TimedOut(limit));
 }
 
@@ -308,16 +308,16 @@ async fn what_speaks_no_websocket_is_named() {
             let _ = socket.read(&mut request).await.unwrap();
             socket.write_all(answer).await.unwrap();
         };
-        let (link, ()) = within(async { tokio::join!(core.connect(), accepting) }).await;
+        let (link, ()) = within(async { tokio::join!(Link::connect(&core), accepting) }).await;
         let error = link.unwrap_err();
         assert!(is_expected(&error), "{error:?}");
     }
     // Nobody listens.
     let (listener, core) = listen().await;
     drop(listener);
-    let error = within(core.connect()).await.unwrap_err();
+    let error = within(Link::connect(&core)).await.unwrap_err();
     assert_eq!(error, LinkError::Io(std::io::ErrorKind::ConnectionRefused));
-    let error = within(Core::new("http://127.0.0.1").connect()).await.unwrap_err();
+    let error = within(Link::connect(&Core::new("http://127.0.0.1"))).await.unwrap_err();
     assert_eq!(error, LinkError::Url);
 }
 
@@ -373,7 +373,7 @@ mod tls {
     async fn a_certificate_of_ones_own_is_trusted_where_it_was_named() {
         let (server, port, file) = serve("127.0.0.1").await;
         let core = Core::new(format!("wss://127.0.0.1:{port}")).ca_file(&file);
-        let mut link = within(core.connect()).await.unwrap();
+        let mut link = within(Link::connect(&core)).await.unwrap();
         assert_eq!(within(link.receive()).await.unwrap().as_str(), "hello");
         server.await.unwrap();
         std::fs::remove_file(file).unwrap();
@@ -383,7 +383,7 @@ mod tls {
     async fn a_certificate_of_somebody_else_is_not() {
         let (server, port, file) = serve("other.example").await;
         let core = Core::new(format!("wss://127.0.0.1:{port}")).ca_file(&file);
-        let error = within(core.connect()).await.unwrap_err();
+        let error = within(Link::connect(&core)).await.unwrap_err();
         assert!(matches!(error, LinkError::Tls(_)), "{error:?}");
         server.await.unwrap();
         std::fs::remove_file(file).unwrap();
@@ -392,11 +392,12 @@ mod tls {
     #[tokio::test]
     async fn a_file_without_certificates_is_named() {
         let core = Core::new("wss://127.0.0.1:1");
-        let missing = core.clone().ca_file("/nowhere/ca.pem").connect().await.unwrap_err();
+        let missing = core.clone().ca_file("/nowhere/ca.pem");
+        let missing = Link::connect(&missing).await.unwrap_err();
         assert_eq!(missing, LinkError::CaFile(std::io::ErrorKind::NotFound));
         let file = std::env::temp_dir().join(format!("agentwire-link-{}.txt", std::process::id()));
         std::fs::write(&file, "no certificate").unwrap();
-        let empty = core.ca_file(&file).connect().await.unwrap_err();
+        let empty = Link::connect(&core.ca_file(&file)).await.unwrap_err();
         assert_eq!(empty, LinkError::CaFile(std::io::ErrorKind::UnexpectedEof));
         assert!(missing.is_permanent() && empty.is_permanent());
         std::fs::remove_file(file).unwrap();

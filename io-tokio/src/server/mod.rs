@@ -46,7 +46,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Chat cores on ports: the API of each profile of a network.
 ///
 /// ```
-/// use agentwire_tokio::link::Core;
+/// use agentwire_tokio::link::{Core, Link};
 /// use agentwire_tokio::network::Network;
 /// use agentwire_tokio::server::Server;
 /// use tokio::net::TcpListener;
@@ -60,7 +60,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// let url = format!("ws://{}", listener.local_addr()?);
 /// let served = tokio::spawn(server.serve(bot, listener));
 ///
-/// let mut link = Core::new(&url).connect().await?;
+/// let mut link = Link::connect(&Core::new(&url)).await?;
 /// link.push(String::from(r#"{"corrId":"1","cmd":"/u"}"#));
 /// assert!(link.receive().await?.starts_with(r#"{"corrId":"1","resp":{"type":"activeUser""#));
 /// link.close().await;

@@ -38,7 +38,7 @@ impl Bench {
     }
 
     async fn connect(&self, profile: usize) -> Link {
-        Core::new(&self.urls[profile]).connect().await.unwrap()
+        Link::connect(&Core::new(&self.urls[profile])).await.unwrap()
     }
 }
 

@@ -1,8 +1,8 @@
 //! The command line of `agentwire loopback`.
 
+use core::net::SocketAddr;
 use core::num::NonZeroU64;
 use core::time::Duration;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use agentwire_core::loopback::Faults;

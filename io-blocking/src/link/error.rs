@@ -4,13 +4,13 @@ use core::fmt;
 use core::time::Duration;
 use std::io;
 
-use tokio_tungstenite::tungstenite::Error;
-use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
+use tungstenite::Error;
+use tungstenite::error::{CapacityError, ProtocolError};
 
 /// Why a connection to a core could not be made, or broke.
 ///
 /// ```
-/// use agentwire_tokio::link::LinkError;
+/// use agentwire_blocking::link::LinkError;
 /// let error = LinkError::TooLarge { len: 100_000_000, limit: 16_777_216 };
 /// assert_eq!(error.to_string(), "a frame of 100000000 bytes, 16777216 are allowed");
 /// ```
@@ -59,7 +59,7 @@ impl LinkError {
     /// Whether trying again is useless: nothing but another configuration mends it.
     ///
     /// ```
-    /// use agentwire_tokio::link::LinkError;
+    /// use agentwire_blocking::link::LinkError;
     /// assert!(LinkError::Url.is_permanent());
     /// assert!(!LinkError::Closed(None).is_permanent());
     /// ```

@@ -1,0 +1,413 @@
+//! A chat core as the agent's machine: its session, and the two connections that carry the
+//! session's frames.
+
+use core::fmt;
+use core::future::{Future, pending, poll_fn};
+use core::hash::{BuildHasher, Hasher};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+use std::hash::RandomState;
+use std::sync::Arc;
+
+use agentwire_core::binding::{Binding, Failure};
+use agentwire_core::chat::caller::{Call, CallError, CallId};
+use agentwire_core::chat::responder::{RespondError, Token};
+use agentwire_core::chat::session::{NotifyError, Origin};
+use agentwire_core::chat::size::TooLarge;
+use agentwire_core::rpc::{ErrorCode, RequestId, ServiceAnswerError, ServiceCall, ServiceCallId};
+use agentwire_core::simplex::command::Command;
+use agentwire_core::simplex::{
+    AskError, CommandId, Disconnect, Event, Input, Link as Which, Output, OwnedFrame, Publication,
+    Ready, Session, StartError,
+};
+use agentwire_core::time::Instant;
+use tokio::sync::{broadcast, watch};
+
+use super::machine::{Machine, Step};
+use crate::client::{NotSent, RequestError, ServiceTarget};
+use crate::link::{Core, Link, LinkError, Utf8Bytes};
+
+/// How many frames of one connection are taken before the others have their turn.
+const FRAMES: usize = 32;
+
+/// How many events of the core wait to be taken by each of those who look at them.
+const EVENTS: usize = 256;
+
+/// How a client or a bot stands to its core.
+///
+/// ```
+/// use agentwire_tokio::client::CoreState;
+/// fn is_there(state: &CoreState) -> bool {
+///     matches!(state, CoreState::Ready(_))
+/// }
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum CoreState {
+    /// The first connection is being made.
+    Connecting,
+    /// The core is started and answers.
+    Ready(Ready),
+    /// The core is there and cannot be used as it is. It is tried again.
+    NotReady(StartError),
+    /// There is no connection. It is tried again.
+    Disconnected {
+        /// What the session saw.
+        why: Disconnect,
+        /// What the socket said, if it did.
+        error: Option<LinkError>,
+        /// How long until the next attempt, counted from when this was said.
+        wait: Duration,
+        /// How many attempts there have been since the last stable connection.
+        attempt: u32,
+    },
+}
+
+impl fmt::Display for CoreState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connecting => f.write_str("connecting"),
+            Self::Ready(ready) => write!(f, "user {} is ready", ready.user.0),
+            Self::NotReady(error) => error.fmt(f),
+            Self::Disconnected { error: Some(error), .. } => error.fmt(f),
+            Self::Disconnected { why, .. } => why.fmt(f),
+        }
+    }
+}
+
+/// What handles see of the connection.
+#[derive(Clone, Debug)]
+pub(crate) struct CoreHandle {
+    pub(crate) state: watch::Receiver<CoreState>,
+    pub(crate) events: broadcast::Sender<Arc<OwnedFrame>>,
+}
+
+type Opening = Pin<Box<dyn Future<Output = Result<Link, LinkError>> + Send>>;
+
+enum Slot {
+    Off,
+    Opening(Opening),
+    Up(Box<Link>),
+}
+
+pub(crate) struct Linked<B> {
+    core: Arc<Core>,
+    session: Session<B>,
+    chat: Slot,
+    service: Slot,
+    /// A frame that the session had no room for.
+    held: Option<(Which, Utf8Bytes)>,
+    /// What the socket said last.
+    error: Option<LinkError>,
+    epoch: tokio::time::Instant,
+    state: watch::Sender<CoreState>,
+    events: broadcast::Sender<Arc<OwnedFrame>>,
+}
+
+/// A number that no other process and no other run is likely to have, so that they do not all try
+/// again at once.
+pub(crate) fn seed() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+impl<B: Binding> Linked<B> {
+    pub(crate) fn new(core: Core, session: Session<B>) -> Self {
+        let (state, _) = watch::channel(CoreState::Connecting);
+        let (events, _) = broadcast::channel(EVENTS);
+        Self {
+            core: Arc::new(core),
+            session,
+            chat: Slot::Off,
+            service: Slot::Off,
+            held: None,
+            error: None,
+            epoch: tokio::time::Instant::now(),
+            state,
+            events,
+        }
+    }
+
+    pub(crate) fn handle(&self) -> CoreHandle {
+        CoreHandle { state: self.state.subscribe(), events: self.events.clone() }
+    }
+
+    fn clock(&self) -> Instant {
+        let millis = self.epoch.elapsed().as_millis();
+        Instant::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+    }
+
+    const fn slot(&mut self, which: Which) -> &mut Slot {
+        match which {
+            Which::Chat => &mut self.chat,
+            Which::Service => &mut self.service,
+        }
+    }
+
+    fn connect(&mut self, which: Which) {
+        let core = Arc::clone(&self.core);
+        *self.slot(which) = Slot::Opening(Box::pin(async move { Link::connect(&core).await }));
+    }
+
+    /// A connection is gone, for a reason that the session does not know yet.
+    fn ended(&mut self, which: Which, error: LinkError) {
+        tracing::debug!(link = ?which, %error, "the connection ended");
+        *self.slot(which) = Slot::Off;
+        self.error = Some(error);
+        let now = self.clock();
+        // Only frames are ever refused.
+        let _ = self.session.handle_input(now, Input::Disconnected(which));
+    }
+
+    /// Hands in a frame, or keeps it until there is room.
+    fn hand_in(&mut self, which: Which, text: Utf8Bytes) {
+        tracing::trace!(link = ?which, bytes = text.len(), "frame");
+        let now = self.clock();
+        if self.session.handle_input(now, Input::Frame(which, &text)).is_err() {
+            self.held = Some((which, text));
+        }
+    }
+
+    /// Ready when something was handed in.
+    fn poll_io(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut has_any = false;
+        for which in [Which::Chat, Which::Service] {
+            for _ in 0..FRAMES {
+                // Nothing more is read before the session has taken what there is.
+                if self.held.is_some() {
+                    return Poll::Ready(());
+                }
+                if self.poll_slot(which, cx).is_pending() {
+                    break;
+                }
+                has_any = true;
+            }
+        }
+        if has_any { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn poll_slot(&mut self, which: Which, cx: &mut Context<'_>) -> Poll<()> {
+        let now = self.clock();
+        match self.slot(which) {
+            Slot::Off => return Poll::Pending,
+            Slot::Opening(opening) => match opening.as_mut().poll(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(link)) => {
+                    *self.slot(which) = Slot::Up(Box::new(link));
+                    // Only frames are ever refused.
+                    let _ = self.session.handle_input(now, Input::Connected(which));
+                }
+                Poll::Ready(Err(error)) => self.ended(which, error),
+            },
+            Slot::Up(link) => match link.poll_receive(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(text)) => self.hand_in(which, text),
+                // The stream goes on after it; the session counts how often that happens.
+                Poll::Ready(Err(LinkError::Binary { len })) => {
+                    let _ = self.session.handle_input(now, Input::Unreadable(which, len));
+                }
+                Poll::Ready(Err(error)) => self.ended(which, error),
+            },
+        }
+        Poll::Ready(())
+    }
+
+    fn learn(&mut self, event: Event<B>) -> Step<B> {
+        match event {
+            Event::Chat(event) => return Step::Event(event),
+            Event::Service(event) => return Step::Service(event),
+            Event::Sent { origin: Origin::Answer(token, _), .. } => {
+                return Step::Answer(token, Ok(()));
+            }
+            Event::NotSent { origin, why, .. } => {
+                tracing::debug!(?origin, %why, "not sent");
+                return not_sent(origin, NotSent::Core(why));
+            }
+            Event::OutcomeUnknown { origin, .. } => {
+                tracing::debug!(?origin, "whether it was sent is not known");
+                return not_sent(origin, NotSent::Unknown);
+            }
+            Event::ResponseSent(request) => return Step::Response(request, Ok(())),
+            Event::ResponseNotSent { request, refusal } => {
+                return Step::Response(request, Err(NotSent::Refused(refusal)));
+            }
+            Event::Done { command, outcome } => return Step::Done(command, outcome),
+            Event::Ready(ready) => {
+                tracing::info!(user = ready.user.0, is_again = ready.is_again, "ready");
+                self.error = None;
+                self.state.send_replace(CoreState::Ready(ready));
+            }
+            Event::NotReady(error) => {
+                tracing::warn!(%error, "the core cannot be used as it is");
+                self.state.send_replace(CoreState::NotReady(error));
+            }
+            // The other one comes and goes with its requests.
+            Event::Disconnected { link: Which::Chat, why, wait, attempt } => {
+                let error = self.error.take();
+                tracing::warn!(%why, ?error, ?wait, attempt, "no connection");
+                // Why the core cannot be used says more than that it was left alone for that.
+                if !(why == Disconnect::NotReady && self.is_not_ready()) {
+                    let state = CoreState::Disconnected { why, error, wait, attempt };
+                    self.state.send_replace(state);
+                }
+            }
+            Event::Core(frame) => {
+                tracing::trace!(event = frame.tag(), "core");
+                // Nobody may be looking.
+                let _ = self.events.send(Arc::new(frame));
+            }
+            Event::CoreError(refusal) => tracing::warn!(%refusal, "the core reports an error"),
+            Event::Garbage { link, error } => tracing::warn!(?link, ?error, "an unreadable frame"),
+            Event::Undelivered { chat, item } => {
+                tracing::warn!(%chat, item = item.0, "the core gives a message up");
+            }
+            _ => {}
+        }
+        Step::Nothing
+    }
+
+    fn is_not_ready(&self) -> bool {
+        matches!(*self.state.borrow(), CoreState::NotReady(_))
+    }
+}
+
+fn not_sent<B>(origin: Origin, error: NotSent) -> Step<B> {
+    match origin {
+        Origin::Command(call) => Step::CommandNotSent(call, error),
+        Origin::Answer(token, _) => Step::Answer(token, Err(error)),
+        _ => Step::Nothing,
+    }
+}
+
+impl<B: Binding + Send + 'static> Machine<B> for Linked<B> {
+    fn now(&self) -> Instant {
+        self.clock()
+    }
+
+    fn call(&mut self, call: &Call<'_, B>) -> Result<CallId, CallError<'static>> {
+        let now = self.now();
+        self.session.call(now, call).map_err(CallError::detached)
+    }
+
+    fn cancel(&mut self, call: CallId) {
+        self.session.cancel(call);
+    }
+
+    fn request(
+        &mut self,
+        target: ServiceTarget,
+        call: &ServiceCall<'_, B>,
+    ) -> Result<ServiceCallId, RequestError> {
+        let target = target.linked().ok_or(RequestError::NotSent(NotSent::Target))?;
+        let now = self.now();
+        let made = self.session.request(now, target, call);
+        made.map_err(|error| RequestError::Call(error.detached()))
+    }
+
+    fn cancel_request(&mut self, call: ServiceCallId) {
+        self.session.cancel_request(call);
+    }
+
+    fn notify(&mut self, token: &Token, text: &str) -> Result<Option<TooLarge>, NotifyError> {
+        let now = self.now();
+        self.session.notify(now, token, text)
+    }
+
+    fn respond(&mut self, token: Token, text: &str) -> Result<Option<TooLarge>, RespondError> {
+        let now = self.now();
+        self.session.respond(now, token, text)
+    }
+
+    fn fail(&mut self, token: Token, failure: &Failure<'_>) {
+        let now = self.now();
+        let _ = self.session.fail(now, token, failure);
+    }
+
+    fn respond_service(
+        &mut self,
+        request: &RequestId,
+        text: &str,
+    ) -> Result<Option<TooLarge>, ServiceAnswerError> {
+        let now = self.now();
+        self.session.respond_service(now, request, text)
+    }
+
+    fn fail_service(&mut self, request: &RequestId, failure: &Failure<'_>) {
+        let now = self.now();
+        let _ = self.session.fail_service(now, request, failure);
+    }
+
+    fn require_conversation(&mut self, request: &RequestId) {
+        let (now, code) = (self.now(), ErrorCode::ConversationRequired);
+        let _ = self.session.fail_service_with(now, request, code, None, None);
+    }
+
+    fn command(&mut self, text: &str) -> Option<Result<CommandId, AskError>> {
+        let now = self.now();
+        Some(self.session.command(now, &Command::Raw(text)))
+    }
+
+    fn publish(&mut self, publication: Publication) -> Option<Result<CommandId, AskError>> {
+        let now = self.now();
+        Some(self.session.publish(now, publication))
+    }
+
+    fn stop(&mut self) {
+        self.session.stop();
+    }
+
+    fn is_done(&self) -> bool {
+        let has_open = self.session.open_requests() > 0 || self.session.open_service_requests() > 0;
+        // Without a core nothing more goes out.
+        !has_open && (self.session.unsent() == 0 || self.session.ready().is_none())
+    }
+
+    fn begin(&mut self) {
+        let now = self.now();
+        self.session.handle_timeout(now);
+        if let Some((which, text)) = self.held.take() {
+            self.hand_in(which, text);
+        }
+    }
+
+    fn step(&mut self) -> Step<B> {
+        match self.session.poll_output() {
+            Output::Connect(which) => self.connect(which),
+            Output::Disconnect(which) => *self.slot(which) = Slot::Off,
+            Output::Transmit(transmit) => {
+                // A connection that has ended meanwhile was reported.
+                if let Slot::Up(link) = self.slot(transmit.link) {
+                    link.push(transmit.frame);
+                }
+            }
+            Output::Event(event) => return self.learn(event),
+            // What is held is handed in at once.
+            Output::Timeout(_) if self.held.is_some() => return Step::Idle(Some(Instant::ZERO)),
+            Output::Timeout(timeout) => return Step::Idle(timeout),
+        }
+        Step::Nothing
+    }
+
+    async fn wait(&mut self, until: Option<Instant>) {
+        let until = until.map(|until| until.duration_since(Instant::ZERO));
+        let deadline = until.and_then(|span| self.epoch.checked_add(span));
+        let expired = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            () = poll_fn(|cx| self.poll_io(cx)) => {}
+            () = expired => {}
+        }
+    }
+
+    async fn close(self) {
+        for slot in [self.chat, self.service] {
+            if let Slot::Up(link) = slot {
+                link.close().await;
+            }
+        }
+    }
+}

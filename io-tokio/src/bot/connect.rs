@@ -1,0 +1,133 @@
+//! A bot of a chat core: [`Bot::connect`].
+
+use agentwire_core::binding::Binding;
+use agentwire_core::chat::session::Declared;
+use agentwire_core::profile::{Declaration, PeerType, Transports};
+use agentwire_core::simplex::command::Command as CoreCommand;
+use agentwire_core::simplex::error::CoreErrorKind;
+use agentwire_core::simplex::frame::Body;
+use agentwire_core::simplex::profile::SetPeerType;
+use agentwire_core::simplex::{OwnedFrame, Publication, Session, SessionConfig};
+
+use super::config::guarded;
+use super::{Bot, BotConfig, Gate, Handler};
+use crate::agent::{Linked, seed};
+use crate::client::{ConnectError, CoreCallError, ready};
+use crate::link::Core;
+
+/// # A chat core
+impl<B: Binding + Send + 'static> Bot<B> {
+    /// A bot of the profile that is active at a core, once the core is started and answers, and
+    /// the profile says what is served. From then on it connects anew whenever it has to: it picks
+    /// up what has come meanwhile, and sends what it could not send.
+    ///
+    /// ```no_run
+    /// use agentwire_core::binding::Standard;
+    /// use agentwire_core::chat::session::Declared;
+    /// use agentwire_tokio::bot::{Bot, Replier, Request};
+    /// use agentwire_tokio::link::Core;
+    ///
+    /// # async fn serve() -> Result<(), Box<dyn core::error::Error>> {
+    /// let declared = vec![Declared::new(Standard::A2A, ["1.0"])];
+    /// let handler = |request: Request, replier: Replier| async move {
+    ///     let id = request.id.unwrap_or_default();
+    ///     let result = r#"{"message":{"messageId":"n","role":"ROLE_AGENT","parts":[]}}"#;
+    ///     let _ = replier.respond(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)).await;
+    /// };
+    /// let bot = Bot::connect(Core::new("ws://127.0.0.1:5225"), declared, handler).await?;
+    /// println!("{}", bot.address().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ConnectError`] when the first attempt fails; it is not repeated then.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start); the runtime needs its I/O driver too (`enable_io`).
+    pub async fn connect<G: Gate<B>>(
+        core: Core,
+        config: impl Into<BotConfig<B, G>>,
+        handler: impl Handler<B>,
+    ) -> Result<Self, ConnectError> {
+        let config = config.into();
+        let publication = config.publish.then(|| publication(&config.declared, &config.service));
+        let mut session = SessionConfig::default();
+        session.chat = config.session;
+        session.service = config.service_session;
+        session.service_requests = !config.service.is_empty();
+        let (declared, service) = (guarded(config.declared), guarded(config.service));
+        let session = Session::with_service(session, declared, service, seed());
+        let machine = Linked::new(core, session);
+        let handle = machine.handle();
+        let mut bot = Self::spawn(machine, config.turns, config.gate, handler);
+        ready(&handle).await?;
+        bot.core = Some(handle);
+        if let Some(publication) = publication.filter(|publication| !publication.is_empty()) {
+            bot.client().publish(publication.0).await.map_err(ConnectError::Publish)?;
+        }
+        Ok(bot)
+    }
+
+    /// The link under which the profile can be reached: its address at the core, which is created
+    /// if there is none, and which lets everybody in who connects.
+    ///
+    /// # Errors
+    /// [`CoreCallError`]
+    pub async fn address(&self) -> Result<String, CoreCallError> {
+        let client = self.client();
+        let answer = match client.of_user(CoreCommand::ShowAddress).await {
+            Err(CoreCallError::Refused(refusal)) if refusal.kind == CoreErrorKind::NoAddress => {
+                let create = |user| CoreCommand::CreateAddress { user, pq_ratchet: Some(true) };
+                client.of_user(create).await?
+            }
+            answer => answer?,
+        };
+        let (link, auto_accepts) = address(&answer)?;
+        if !auto_accepts {
+            let settings = r#"{"businessAddress":false,"autoAccept":{"acceptIncognito":false}}"#;
+            let settings = agentwire_core::json::Object::parse(settings)
+                .map_err(|_| CoreCallError::Unexpected)?;
+            client
+                .of_user(|user| CoreCommand::AddressSettings { user, pq_ratchet: None, settings })
+                .await?;
+        }
+        Ok(link)
+    }
+}
+
+fn address(answer: &OwnedFrame) -> Result<(String, bool), CoreCallError> {
+    match answer.frame().map(|frame| frame.body()) {
+        Some(Ok(Body::Address(address))) => {
+            Ok((address.links.best().chars().collect(), address.auto_accepts))
+        }
+        _ => Err(CoreCallError::Unexpected),
+    }
+}
+
+/// Declarations to publish.
+struct Published(Publication, usize);
+
+impl Published {
+    const fn is_empty(&self) -> bool {
+        self.1 == 0
+    }
+}
+
+/// What the profile says of these protocols.
+fn publication<B: Binding>(chat: &[Declared<B>], service: &[Declared<B>]) -> Published {
+    let mut publication = Publication::profile(SetPeerType::To(PeerType::Agent));
+    let mut names = Vec::new();
+    for declared in chat.iter().chain(service) {
+        let name = declared.binding().name();
+        if names.contains(&name) {
+            continue;
+        }
+        names.push(name);
+        let versions: Vec<&str> = declared.versions().iter().map(String::as_str).collect();
+        let serves = |all: &[Declared<B>]| all.iter().any(|one| one.binding().name() == name);
+        let transports = Transports::new(serves(chat), serves(service));
+        publication = publication.declare(&Declaration::new(name, &versions, transports));
+    }
+    Published(publication, names.len())
+}
