@@ -4,6 +4,7 @@
 //! - [`link`]: where a chat core is, and one connection to it.
 //! - [`client`]: calls agents and bots, in a direct chat or in a group.
 //! - [`bot`]: answers calls with handlers of its own.
+//! - [`reach`]: whom a call is for, as a person writes it, and how it gets there.
 //! - [`rmcp`] (feature `rmcp`): servers and clients of the official Rust SDK of MCP.
 //! - [`server`]: the loopback behind the WebSocket API of chat cores.
 //! - [`stdio`] (feature `mcp`, Unix): an MCP server as a child process, spoken to over its
@@ -18,6 +19,7 @@ pub mod client;
 pub mod link;
 pub mod network;
 mod not_sent;
+pub mod reach;
 #[cfg(feature = "rmcp")]
 pub mod rmcp;
 pub mod server;
