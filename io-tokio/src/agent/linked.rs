@@ -9,6 +9,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::hash::RandomState;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use agentwire_core::binding::{Binding, Failure};
 use agentwire_core::chat::caller::{Call, CallError, CallId};
@@ -21,9 +22,10 @@ use agentwire_core::simplex::{
     AskError, CommandId, Disconnect, Event, Input, Link as Which, Output, OwnedFrame, Publication,
     Ready, Session, StartError,
 };
-use agentwire_core::time::Instant;
+use agentwire_core::time::{Instant, Timestamp};
 use tokio::sync::{broadcast, watch};
 
+use super::keeper::{Keep, Keeper};
 use super::machine::{Machine, Step};
 use crate::client::{NotSent, RequestError, ServiceTarget};
 use crate::link::{Core, Link, LinkError, Utf8Bytes};
@@ -96,6 +98,8 @@ pub(crate) struct Linked<B> {
     session: Session<B>,
     chat: Slot,
     service: Slot,
+    /// Where the call journal is kept, if it is.
+    keeper: Option<Keeper>,
     /// A frame that the session had no room for.
     held: Option<(Which, Utf8Bytes)>,
     /// What the socket said last.
@@ -111,8 +115,14 @@ pub(crate) fn seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
+/// What others' clocks say too.
+fn time_of_day() -> Timestamp {
+    let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(u64::try_from(passed.as_millis()).unwrap_or(u64::MAX))
+}
+
 impl<B: Binding> Linked<B> {
-    pub(crate) fn new(core: Core, session: Session<B>) -> Self {
+    pub(crate) fn new(core: Core, session: Session<B>, store: Option<Box<dyn Keep>>) -> Self {
         let (state, _) = watch::channel(CoreState::Connecting);
         let (events, _) = broadcast::channel(EVENTS);
         Self {
@@ -120,6 +130,7 @@ impl<B: Binding> Linked<B> {
             session,
             chat: Slot::Off,
             service: Slot::Off,
+            keeper: store.map(Keeper::new),
             held: None,
             error: None,
             epoch: tokio::time::Instant::now(),
@@ -364,6 +375,7 @@ impl<B: Binding + Send + 'static> Machine<B> for Linked<B> {
 
     fn begin(&mut self) {
         let now = self.now();
+        self.session.set_clock(now, time_of_day());
         self.session.handle_timeout(now);
         if let Some((which, text)) = self.held.take() {
             self.hand_in(which, text);
@@ -371,6 +383,10 @@ impl<B: Binding + Send + 'static> Machine<B> for Linked<B> {
     }
 
     fn step(&mut self) -> Step<B> {
+        // What follows rests on what is being saved.
+        if self.keeper.as_ref().is_some_and(Keeper::is_busy) {
+            return Step::Idle(None);
+        }
         match self.session.poll_output() {
             Output::Connect(which) => self.connect(which),
             Output::Disconnect(which) => *self.slot(which) = Slot::Off,
@@ -381,6 +397,11 @@ impl<B: Binding + Send + 'static> Machine<B> for Linked<B> {
                 }
             }
             Output::Event(event) => return self.learn(event),
+            Output::Save(changes) => {
+                if let Some(keeper) = &mut self.keeper {
+                    keeper.save(changes);
+                }
+            }
             // What is held is handed in at once.
             Output::Timeout(_) if self.held.is_some() => return Step::Idle(Some(Instant::ZERO)),
             Output::Timeout(timeout) => return Step::Idle(timeout),
@@ -389,6 +410,9 @@ impl<B: Binding + Send + 'static> Machine<B> for Linked<B> {
     }
 
     async fn wait(&mut self, until: Option<Instant>) {
+        if let Some(keeper) = self.keeper.as_mut().filter(|keeper| keeper.is_busy()) {
+            return keeper.saved().await;
+        }
         let until = until.map(|until| until.duration_since(Instant::ZERO));
         let deadline = until.and_then(|span| self.epoch.checked_add(span));
         let expired = async {

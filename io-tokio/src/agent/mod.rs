@@ -5,6 +5,7 @@
 
 mod embedded;
 mod handlers;
+mod keeper;
 mod linked;
 mod machine;
 
@@ -27,6 +28,7 @@ use tokio::task::yield_now;
 pub(crate) use embedded::Embedded;
 pub(crate) use handlers::{Admitted, Pass, Serve};
 use handlers::{Handlers, Next, Refused};
+pub(crate) use keeper::Keep;
 pub use linked::CoreState;
 pub(crate) use linked::{CoreHandle, Linked, seed};
 pub(crate) use machine::Machine;

@@ -5,9 +5,11 @@ use core::fmt;
 use agentwire_core::binding::{Binding, Guarded, Standard};
 use agentwire_core::chat::session::{Declared, SessionConfig};
 use agentwire_core::rpc::session::ServiceSessionConfig;
+use agentwire_core::simplex::journal::{Journal, JournalStore};
 use agentwire_core::turns::TurnLimits;
 
 use super::handler::Everybody;
+use crate::agent::Keep;
 
 /// What a [`Bot`](super::Bot) serves, for whom, and within which limits. A list of protocols is one
 /// with the usual limits.
@@ -37,6 +39,10 @@ pub struct BotConfig<B = Standard, G = Everybody> {
     pub turns: TurnLimits,
     /// Whether the profile at the core says what is served; it does by default.
     pub publish: bool,
+    /// Whether a command that an earlier process had begun may be run again; not by default.
+    pub is_idempotent: bool,
+    /// The call journal and where it is kept; by default it ends with the bot.
+    pub(super) journal: Option<(Journal, Box<dyn Keep>)>,
     /// Who may call.
     pub gate: G,
 }
@@ -50,6 +56,8 @@ impl<B> Default for BotConfig<B> {
             service_session: ServiceSessionConfig::default(),
             turns: TurnLimits::default(),
             publish: true,
+            is_idempotent: false,
+            journal: None,
             gate: Everybody,
         }
     }
@@ -104,11 +112,55 @@ impl<B, G> BotConfig<B, G> {
         self
     }
 
+    /// At a core, keeping the call journal where it outlives the process: a command takes effect at
+    /// most once, whatever ends when. The journal is what the store has kept so far.
+    ///
+    /// ```
+    /// use agentwire_core::binding::Standard;
+    /// use agentwire_core::simplex::journal::{Change, Journal, JournalConfig, JournalStore};
+    /// use agentwire_tokio::bot::BotConfig;
+    ///
+    /// struct Tape(Vec<Change>);
+    ///
+    /// impl JournalStore for Tape {
+    ///     type Error = core::convert::Infallible;
+    ///
+    ///     fn save(&mut self, changes: &[Change]) -> Result<(), Self::Error> {
+    ///         self.0.extend_from_slice(changes);
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let journal = Journal::durable(JournalConfig::default());
+    /// let config = BotConfig::<Standard>::default().journal(journal, Tape(Vec::new()));
+    /// ```
+    #[must_use]
+    pub fn journal(mut self, journal: Journal, store: impl JournalStore + Send + 'static) -> Self {
+        self.journal = Some((journal, Box::new(store)));
+        self
+    }
+
+    /// Running a command again that an earlier process had begun.
+    #[must_use]
+    pub fn idempotent(mut self) -> Self {
+        self.is_idempotent = true;
+        self
+    }
+
     /// For those whom this admits.
     #[must_use]
     pub fn gate<T>(self, gate: T) -> BotConfig<B, T> {
-        let Self { declared, service, session, service_session, turns, publish, .. } = self;
-        BotConfig { declared, service, session, service_session, turns, publish, gate }
+        BotConfig {
+            declared: self.declared,
+            service: self.service,
+            session: self.session,
+            service_session: self.service_session,
+            turns: self.turns,
+            publish: self.publish,
+            is_idempotent: self.is_idempotent,
+            journal: self.journal,
+            gate,
+        }
     }
 }
 

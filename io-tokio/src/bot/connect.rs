@@ -57,8 +57,13 @@ impl<B: Binding + Send + 'static> Bot<B> {
         session.service = config.service_session;
         session.service_requests = !config.service.is_empty();
         let (declared, service) = (guarded(config.declared), guarded(config.service));
-        let session = Session::with_service(session, declared, service, seed());
-        let machine = Linked::new(core, session);
+        session.is_idempotent = config.is_idempotent;
+        let mut session = Session::with_service(session, declared, service, seed());
+        let store = config.journal.map(|(journal, store)| {
+            session.keep_journal(journal);
+            store
+        });
+        let machine = Linked::new(core, session, store);
         let handle = machine.handle();
         let mut bot = Self::spawn(machine, config.turns, config.gate, handler);
         ready(&handle).await?;

@@ -192,7 +192,7 @@ impl<B: Binding + Send + 'static> Client<B> {
     /// # Panics
     /// As [`connect`](Self::connect).
     pub fn connect_later(core: Core, config: SessionConfig) -> Self {
-        let machine = Linked::new(core, Session::new(config, Vec::new(), seed()));
+        let machine = Linked::new(core, Session::new(config, Vec::new(), seed()), None);
         let handle = machine.handle();
         Self { core: Some(handle), ..Self::spawn(machine) }
     }
