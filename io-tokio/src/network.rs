@@ -2,6 +2,7 @@
 
 use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use agentwire_core::chat::ContactId;
 use agentwire_core::loopback::{
@@ -130,6 +131,13 @@ impl Network {
     /// A network without profiles. `seed` makes its ids and faults repeatable.
     pub fn new(seed: u64) -> Self {
         Self::with_config(seed, Config::default())
+    }
+
+    /// The same, whose messages bear the time of day from now on, as those of real cores do:
+    /// otherwise they bear times from the beginning of 2026 on, the same in each run.
+    pub fn in_real_time(seed: u64) -> Self {
+        let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self::with_config(seed, Config::default().wall_clock_start(passed.as_secs()))
     }
 
     /// The same with limits of its own.

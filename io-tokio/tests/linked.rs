@@ -83,7 +83,7 @@ async fn cores(
     names: &[&str],
     set_up: impl FnOnce(&Network, &[agentwire_tokio::network::Profile]),
 ) -> Cores {
-    let network = Network::new(1);
+    let network = Network::in_real_time(1);
     let profiles: Vec<_> =
         names.iter().map(|name| network.add_profile(name).expect("a name")).collect();
     set_up(&network, &profiles);

@@ -28,7 +28,7 @@ pub(crate) async fn run(
     output: &mut Output,
     mut shutdown: Shutdown,
 ) -> Result<(), Failure> {
-    let network = Network::new(args.seed);
+    let network = Network::in_real_time(args.seed);
     let profiles = set_up(args, &network)?;
     network.with(|net| net.set_faults(args.faults.faults()));
     let server = Server::new(&network, args.seed);
