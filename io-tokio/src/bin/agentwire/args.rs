@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args as Arguments, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::card::CardArgs;
 use crate::exit::ExitCode;
 use crate::loopback::LoopbackArgs;
 
@@ -77,6 +78,7 @@ fn flags(command: &Command) -> Vec<String> {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
+    Card(CardArgs),
     Demo(DemoArgs),
     Inspect(InspectArgs),
     Loopback(LoopbackArgs),

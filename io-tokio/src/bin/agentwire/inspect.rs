@@ -8,33 +8,25 @@ mod profile;
 mod signature;
 
 use core::fmt::Display;
-use std::fs;
-use std::io::{self, IsTerminal, Read};
-use std::path::Path;
 
 use agentwire_core::binding::{self, Binding, Place, ProtocolName, Standard};
 use agentwire_core::chat::command::{CommandError, CommandErrorKind, Head, Parsed};
 use agentwire_core::chat::size::{
     ID_LEN, MAX_ENCODED_MSG_LEN, Margin, Mention, MessageShape, Quote, QuoteKind, ReplyBudget,
 };
-use agentwire_core::json::{self, Writer, length::escaped_len};
+use agentwire_core::json::{Writer, length::escaped_len};
 use agentwire_core::jsonrpc::Request;
 use serde_json::{Value, json};
 
 use crate::args::{CommandArgs, InspectArgs, MarginName, MessageArgs, Subject};
 use crate::exit::{ExitCode, Failure};
+use crate::input;
 use crate::output::Output;
 use crate::terminal::{DIM, NAME, escape, width};
 
-/// The longest text that is read, in bytes: far above what any message holds.
-const MOST: u64 = 64 * 1024 * 1024;
-
 /// Explains what standard input holds.
 pub(crate) fn run(args: &InspectArgs, output: &mut Output) -> Result<(), Failure> {
-    if io::stdin().is_terminal() {
-        eprintln!("agentwire: reading from standard input; Ctrl-D ends it");
-    }
-    let input = read(io::stdin().lock(), "standard input")?;
+    let input = input::stdin()?;
     match &args.subject {
         Subject::Message(args) => message(args, &input, output),
         Subject::Command(args) => command(args, &input, output),
@@ -44,25 +36,6 @@ pub(crate) fn run(args: &InspectArgs, output: &mut Output) -> Result<(), Failure
         Subject::Profile(args) => profile::run(args, &input, output),
         Subject::Signature(args) => signature::run(args, &input, output),
     }
-}
-
-/// A text, without the line feed at its end that editors and `echo` put there.
-fn read(source: impl Read, name: &str) -> Result<String, Failure> {
-    let refused = |why: String| Failure::new(ExitCode::Refused, format!("{name}: {why}"));
-    let mut bytes = Vec::new();
-    source.take(MOST + 1).read_to_end(&mut bytes).map_err(|error| refused(error.to_string()))?;
-    if bytes.len() as u64 > MOST {
-        return Err(refused(format!("more than {MOST} bytes")));
-    }
-    let text = json::text(&bytes).map_err(|error| refused(error.to_string()))?;
-    Ok(text.strip_suffix('\n').unwrap_or(text).to_owned())
-}
-
-fn read_file(path: &Path) -> Result<String, Failure> {
-    let name = path.display().to_string();
-    let file = fs::File::open(path)
-        .map_err(|error| Failure::new(ExitCode::Usage, format!("{name}: {error}")))?;
-    read(file, &name)
 }
 
 fn message(args: &MessageArgs, text: &str, output: &mut Output) -> Result<(), Failure> {
@@ -77,7 +50,7 @@ fn message(args: &MessageArgs, text: &str, output: &mut Output) -> Result<(), Fa
     };
     let plain = MessageShape::new().margin(margin);
     let mentioning = plain.mentions(&mentions);
-    let quoted = args.reply_to.as_deref().map(read_file).transpose()?;
+    let quoted = args.reply_to.as_deref().map(input::file).transpose()?;
     let quote = quoted.as_deref().map(|text| Quote::received(escaped_len(text), kind));
     let shape = quote.map_or(mentioning, |quote| mentioning.quote(quote));
 
@@ -129,12 +102,12 @@ fn message(args: &MessageArgs, text: &str, output: &mut Output) -> Result<(), Fa
 }
 
 /// What was explained would be refused: the explanation is the result, and the exit code says so.
-fn verdict(good: bool) -> Result<(), Failure> {
+pub(crate) fn verdict(good: bool) -> Result<(), Failure> {
     if good { Ok(()) } else { Err(Failure::new(ExitCode::Refused, "")) }
 }
 
 /// What is wrong with a text, and where.
-fn malformed(
+pub(crate) fn malformed(
     why: &dyn Display,
     offset: usize,
     text: &str,

@@ -5,9 +5,11 @@
 #![allow(clippy::std_instead_of_alloc, reason = "std is always there")]
 
 mod args;
+mod card;
 mod demo;
 mod exit;
 mod generate;
+mod input;
 mod inspect;
 mod loopback;
 mod output;
@@ -35,6 +37,7 @@ fn run(args: &Args) -> Result<(), Failure> {
     let mut output = Output::stdout(args.json);
     match &args.action {
         _ if args.version => version(&mut output),
+        Some(Action::Card(args)) => card::run(args, &mut output),
         Some(Action::Demo(demo)) => {
             signals::block_on(|shutdown| async { demo::run(demo, &mut output, shutdown).await })
         }
