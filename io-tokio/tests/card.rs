@@ -104,9 +104,7 @@ fn fetched_keys_count_on_the_cards_own_origin_alone() {
         result(&folder, &["verify", "--jwks", "keys.json", "--url", url], &signed, code)
     };
     assert!(verify("https://a.example/.well-known/agent-card.json", 0).starts_with("verified"));
-    assert!(
-        verify("https://b.example/card", 6).contains("not on the card's own origin")
-    );
+    assert!(verify("https://b.example/card", 6).contains("not on the card's own origin"));
     verify("http://a.example/card", 2);
     for wrong in ["http://a.example/keys.json", "https://a.example/keys.json#k", "keys.json"] {
         let output = card(&folder, &["sign", "--key", "key.pem", "--jku", wrong], CARD);
