@@ -50,7 +50,7 @@ fn replay(folder: &str) -> BTreeSet<String> {
 fn every_target_has_a_corpus_that_passes() {
     let targets = replay("corpus");
     for (target, _) in TARGETS {
-        assert!(targets.contains(target), "{target} has no corpus");
+        assert!(targets.contains(*target), "{target} has no corpus");
     }
 }
 

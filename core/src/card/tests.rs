@@ -133,6 +133,17 @@ fn only_forms_that_cover_all_are_accepted_unasked() {
 }
 
 #[test]
+fn a_required_field_that_is_null_is_as_good_as_absent() {
+    for text in [r#"{"name":null,"capabilities":{}}"#, r#"{"capabilities":{}}"#] {
+        let card = Card::parse(text).unwrap();
+        assert_eq!(card.canonical(Form::Spec).unwrap(), r#"{"capabilities":{}}"#);
+        let injected = card.canonical(Form::Injected).unwrap();
+        let expected = r#"{"capabilities":{},"defaultInputModes":[],"defaultOutputModes":[],"description":"","name":"","skills":[],"supportedInterfaces":[],"version":""}"#;
+        assert_eq!(injected, expected);
+    }
+}
+
+#[test]
 fn headers_that_ask_for_something_else_are_refused() {
     let keys = keys(&[(1, "k")]);
     let verdict =

@@ -12,6 +12,8 @@
 //! | `jsonrpc` | a text; a message made from the bytes | a reading on top of `serde_json` |
 //! | `bindings` | a text; requests and replies made from the bytes | the documents' tables, naively |
 //! | `profile` | a text; preferences made from the bytes | the documents' schemas, naively; what rewriting must keep |
+//! | `canonical` | a text; JSON made from the bytes | a tree that is written naively |
+//! | `card` | a text; a card made from the bytes | what signing and checking must agree on |
 //! | `caller_ops` | a script of operations | a list of calls |
 //! | `responder_ops` | a script of operations | a list of commands |
 //! | `envelope` | a text; an envelope made from the bytes | the schemas, on top of `serde_json` |
@@ -33,6 +35,9 @@
 mod bindings;
 mod bridge;
 mod caller;
+mod canonical;
+#[cfg(feature = "card")]
+mod card;
 mod command;
 mod discovery;
 mod generate;
@@ -50,6 +55,9 @@ mod sse;
 pub use bindings::bindings;
 pub use bridge::mcp_bridge;
 pub use caller::caller_ops;
+pub use canonical::canonical;
+#[cfg(feature = "card")]
+pub use card::card;
 pub use command::command;
 pub use discovery::{link, llms, name};
 pub use json::json;
@@ -65,9 +73,12 @@ pub use sse::sse;
 pub type Body = fn(&[u8]);
 
 /// Every target by its name, which is that of its corpus.
-pub const TARGETS: [(&str, Body); 16] = [
+pub const TARGETS: &[(&str, Body)] = &[
     ("bindings", bindings),
     ("caller_ops", caller_ops),
+    ("canonical", canonical),
+    #[cfg(feature = "card")]
+    ("card", card),
     ("command", command),
     ("envelope", envelope),
     ("json", json),

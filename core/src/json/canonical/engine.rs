@@ -298,7 +298,12 @@ impl<D: Dialect, R: Rules> Engine<'_, '_, D, R> {
             D::string(out, name);
             out.extend_from_slice(D::COLON.as_bytes());
             out.extend_from_slice(value.as_bytes());
-            entries.push(Entry { name, at: 0, start, end: out.len() });
+            let here = entries.get_mut(frame.first..).unwrap_or_default();
+            // One that was there and was left out has its entry.
+            match here.iter_mut().find(|entry| entry.name.plain && entry.name.raw == raw) {
+                Some(entry) => (entry.start, entry.end) = (start, out.len()),
+                None => entries.push(Entry { name, at: 0, start, end: out.len() }),
+            }
             frame.any = true;
             frame.sorted = false;
         });
