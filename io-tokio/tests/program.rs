@@ -133,7 +133,11 @@ fn manual_pages_are_made_from_the_same_definition() {
 
     let output = run(&["man", "inspetc"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("there are card, demo, inspect"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("there are card, demo, inspect"),
+        "{}",
+        text(&output.stderr)
+    );
     let output = run(&["man", "demo", "more"]);
     assert_eq!(output.status.code(), Some(2));
 
