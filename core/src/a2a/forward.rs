@@ -24,7 +24,7 @@ use super::error::{A2aError, ErrorBody};
 use super::word::is_field;
 use super::{A2a, Method, ServiceParameters};
 use crate::binding::{Binding as _, Failure, Place};
-use crate::json::{Object, Value, Writer};
+use crate::json::{Object, Str, Value, Writer};
 use crate::jsonrpc::{Fault, Id, Message, Request};
 
 /// A request that may go to the agent.
@@ -56,6 +56,9 @@ pub struct Incoming<'m> {
     pub params: Option<Object<'m>>,
     /// The service parameters.
     pub parameters: ServiceParameters<'m>,
+    /// What the agent's interface wants every request to name, as the text of a JSON string (A2A
+    /// 1.0 section 8.3.2); it is written where the request does not name one itself.
+    pub tenant: Option<Str<'m>>,
 }
 
 /// A request that goes no further, and how it is answered.
@@ -151,16 +154,32 @@ impl<'m> Incoming<'m> {
         if method.is_send() && params.is_some_and(|params| sets_push_config(&params)) {
             return refuse(Failure::PushNotSupported);
         }
-        Ok(Self { method, id: request.id, params, parameters })
+        Ok(Self { method, id: request.id, params, parameters, tenant: None })
     }
 
     /// Writes the request as it goes to the agent, with an id of the proxy's own.
     pub fn write(&self, out: &mut Writer<'_>, id: i64) {
         self.write_head(out, id);
-        if let Some(params) = self.params {
-            out.raw(",\"params\":").raw(params.get_text());
+        let params = self.params.map(|params| params.get_text());
+        match (params, self.absent_tenant()) {
+            (None, None) => {}
+            (Some(params), None) => {
+                out.raw(",\"params\":").raw(params);
+            }
+            (params, Some(tenant)) => {
+                let rest = params.and_then(|params| params.get(1..)).unwrap_or("}");
+                out.raw(",\"params\":{\"tenant\":").raw(tenant.get());
+                out.raw(if rest.trim_start() == "}" { "" } else { "," }).raw(rest);
+            }
         }
         out.raw("}");
+    }
+
+    /// The tenant that is to be named and is not.
+    fn absent_tenant(&self) -> Option<Str<'m>> {
+        let mut members = self.params.iter().flat_map(Object::members);
+        let is_named = members.any(|(name, _)| name == *"tenant");
+        self.tenant.filter(|_| !is_named)
     }
 
     /// The same, with a message that names neither a task nor a context: for one that goes on with
@@ -180,8 +199,13 @@ impl<'m> Incoming<'m> {
         if let Some(params) = self.params {
             out.raw(",\"params\":");
             out.raw("{");
+            let tenant = self.absent_tenant();
+            if let Some(tenant) = tenant {
+                out.raw("\"tenant\":").raw(tenant.get());
+            }
             for (place, (name, value)) in params.members().enumerate() {
-                out.raw(if place == 0 { "" } else { "," }).raw(name.get()).raw(":");
+                let is_first = place == 0 && tenant.is_none();
+                out.raw(if is_first { "" } else { "," }).raw(name.get()).raw(":");
                 match value.as_object().filter(|_| name == *"message") {
                     Some(message) => write_without_ids(out, message),
                     None => {
@@ -377,6 +401,30 @@ mod tests {
         assert_eq!(refused(&text, Place::Direct), "");
         let answer = refused(&text, Place::Group);
         assert!(answer.contains("CREDENTIAL_IN_GROUP") && !answer.contains("secret"), "{answer}");
+    }
+
+    #[test]
+    fn the_tenant_of_the_interface_is_named_where_it_is_not() {
+        let tenant = Value::parse("\"t\\u0031\"").unwrap().as_str();
+        let written = |params: &str| {
+            let text = request("GetExtendedAgentCard", params, VERSION);
+            let mut request = Incoming::read(&text, Place::Direct, &[]).unwrap();
+            request.tenant = tenant;
+            let text = to_text(|out| request.write(out, 7));
+            assert_eq!(to_text(|out| request.write_anew(out, 7)), text);
+            Object::parse(&text).unwrap().get("params").unwrap().unwrap().get().into()
+        };
+        let named: String = written("{}");
+        assert_eq!(named, r#"{"tenant":"t\u0031"}"#);
+        assert_eq!(written(r#"{"x":1}"#), r#"{"tenant":"t\u0031","x":1}"#);
+        assert_eq!(written(r#"{"tenant":"own"}"#), r#"{"tenant":"own"}"#);
+        let bare = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard","a2a-service-parameters":{VERSION}}}"#
+        );
+        let mut request = Incoming::read(&bare, Place::Direct, &[]).unwrap();
+        request.tenant = tenant;
+        let text = to_text(|out| request.write(out, 7));
+        assert!(text.ends_with(r#""params":{"tenant":"t\u0031"}}"#), "{text}");
     }
 
     #[test]

@@ -22,6 +22,7 @@
 //! | what an answer is: the events of a stream, the states of a task | [`StreamEvent`], [`TaskState`] |
 //! | whether a message is one of A2A 1.0, field by field | [`check_params`], [`check_result`] |
 //! | a request on its way to an agent's HTTP interface, and the answer on its way back | [`Incoming`], [`Answer`] |
+//! | what a proxy and a gateway read in a card, and the tasks and requests that they make | [`Interface`], [`MadeTask`], [`write_with_headers`] |
 //! | whose contexts and tasks are (feature `alloc`) | `ownership` |
 //! | errors with their reasons | [`A2aError`], [`ErrorBody`] |
 
@@ -30,6 +31,9 @@ mod check;
 pub mod credential;
 mod error;
 mod forward;
+mod headers;
+mod interface;
+mod made;
 mod method;
 #[cfg(feature = "alloc")]
 pub mod ownership;
@@ -47,6 +51,9 @@ pub use check::{
 pub use credential::{Carrier, sets_push_config};
 pub use error::{A2aError, ErrorBody};
 pub use forward::{Answer, AnswerFault, Cause, Incoming, Refused, write_invalid_answer};
+pub use headers::write_with_headers;
+pub use interface::{Interface, JSONRPC_BINDING, credential_parameters, write_gateway_card};
+pub use made::MadeTask;
 pub use method::Method;
 pub use parameters::{ServiceParameters, passes};
 pub use state::TaskState;

@@ -46,6 +46,33 @@ impl<'o> Writer<'o> {
         self.raw(value.get())
     }
 
+    /// Appends a value that is already JSON text, without the white space between its values.
+    ///
+    /// ```
+    /// use agentwire_core::json::{Value, Writer};
+    /// let mut buffer = [0; 16];
+    /// let mut writer = Writer::new(&mut buffer);
+    /// writer.compact(Value::parse("{ \"a b\" : [ 1 ] }").unwrap());
+    /// assert_eq!(writer.finish().unwrap(), r#"{"a b":[1]}"#);
+    /// ```
+    pub fn compact(&mut self, value: Value<'_>) -> &mut Self {
+        let text = value.get();
+        let (mut from, mut in_string, mut is_escaped) = (0, false, false);
+        for (at, byte) in text.bytes().enumerate() {
+            match byte {
+                _ if is_escaped => is_escaped = false,
+                b'\\' => is_escaped = true,
+                b'"' => in_string = !in_string,
+                b' ' | b'\t' | b'\n' | b'\r' if !in_string => {
+                    self.raw(text.get(from..at).unwrap_or_default());
+                    from = at.saturating_add(1);
+                }
+                _ => {}
+            }
+        }
+        self.raw(text.get(from..).unwrap_or_default())
+    }
+
     /// Appends `text` as a JSON string: quoted and escaped.
     pub fn string(&mut self, text: &str) -> &mut Self {
         self.raw("\"").escaped(text).raw("\"")
