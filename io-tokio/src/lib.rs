@@ -5,6 +5,8 @@
 //! - [`client`]: calls agents and bots, in a direct chat or in a group.
 //! - [`bot`]: answers calls with handlers of its own.
 //! - [`reach`]: whom a call is for, as a person writes it, and how it gets there.
+//! - [`a2a`] (feature `a2a`): A2A agents on HTTP, made reachable over SimpleX, and the other way
+//!   round.
 //! - [`rmcp`] (feature `rmcp`): servers and clients of the official Rust SDK of MCP.
 //! - [`server`]: the loopback behind the WebSocket API of chat cores.
 //! - [`stdio`] (feature `mcp`, Unix): an MCP server as a child process, spoken to over its
@@ -13,9 +15,13 @@
 
 #![allow(clippy::std_instead_of_alloc, reason = "std is always there")]
 
+#[cfg(feature = "a2a")]
+pub mod a2a;
 mod agent;
 pub mod bot;
 pub mod client;
+#[cfg(feature = "a2a")]
+mod http;
 pub mod link;
 pub mod network;
 mod not_sent;

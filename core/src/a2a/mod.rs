@@ -57,6 +57,8 @@ pub use made::MadeTask;
 pub use method::Method;
 pub use parameters::{ServiceParameters, passes};
 pub use state::TaskState;
+#[cfg(feature = "alloc")]
+pub use stream::text_field;
 pub use stream::{EventKind, StreamEvent};
 pub use version::Version;
 #[cfg(feature = "card")]

@@ -199,3 +199,19 @@ pub(super) fn field<'m>(object: &Object<'m>, camel: &str) -> Option<Value<'m>> {
     let named = object.members().filter(|(name, _)| is_field(*name, camel));
     named.map(|(_, value)| value).last().filter(|value| !value.is_null())
 }
+
+/// The text of a member, by its name in either spelling of ProtoJSON; of two the last one. Null and
+/// the empty string are unset.
+///
+/// ```
+/// use agentwire_core::a2a::text_field;
+/// use agentwire_core::json::Object;
+/// let message = Object::parse(r#"{"context_id":"c","taskId":""}"#).unwrap();
+/// assert_eq!(text_field(message, "contextId").as_deref(), Some("c"));
+/// assert_eq!(text_field(message, "taskId"), None);
+/// ```
+#[cfg(feature = "alloc")]
+pub fn text_field(object: Object<'_>, camel: &str) -> Option<alloc::string::String> {
+    let text = field(&object, camel)?.as_str()?;
+    Some(text.chars().collect()).filter(|text: &alloc::string::String| !text.is_empty())
+}

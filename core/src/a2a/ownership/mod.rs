@@ -449,11 +449,13 @@ impl<S: Store> Ownership<S> {
             }
         }
         for (kind, id, context) in ids {
+            let known = self.store.get(kind, id)?;
+            // What the agent has made stays the agent's.
+            let is_local = is_local && known.as_ref().is_none_or(|known| known.is_local);
             let entry = Entry::new(owner.clone(), now).local(is_local);
             let entry = entry.context(context.map(String::from));
-            let is_known = self.store.get(kind, id)?.is_some();
             self.store.put(kind, id, &entry)?;
-            if !is_known {
+            if known.is_none() {
                 self.make_room(owner)?;
             }
         }

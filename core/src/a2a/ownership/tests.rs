@@ -234,6 +234,12 @@ fn a_task_of_the_proxys_own_does_not_reach_the_agent() {
         let anew = Ok(Admitted::Anew);
         assert_eq!(admit(&mut ownership, &ann(), Method::SendMessage, params), anew);
     }
+    // A context of the agent's stays the agent's when a task of the proxy's own is put into it.
+    learn(&mut ownership, &ann(), "s", "d").unwrap();
+    ownership.learn_local(at(0), &ann(), "r", "d").unwrap();
+    let agents = Ok(Admitted::ToAgent);
+    let params = r#"{"message":{"contextId":"d"}}"#;
+    assert_eq!(admit(&mut ownership, &ann(), Method::SendMessage, params), agents);
     // Once the agent has named it, it is the agent's.
     learn(&mut ownership, &ann(), "t", "c").unwrap();
     let agents = Ok(Admitted::ToAgent);

@@ -1,0 +1,18 @@
+//! A2A agents on HTTP, made reachable over SimpleX, and the other way round.
+//!
+//! ```text
+//!  A2A client ──HTTP──► Gateway ──Client──► SimpleX ──Bot──► Proxy ──HTTPS──► A2A agent
+//! ```
+//!
+//! [`Proxy`] is a [`Handler`](crate::bot::Handler): a bot with it answers `/_call a2a` and Service
+//! RPC for an agent on HTTP. What may go to the agent, whose tasks are whose and what a challenge
+//! becomes is [`agentwire_core::a2a`]'s.
+
+mod exchange;
+mod proxy;
+mod source;
+mod upstream;
+
+pub use crate::http::HttpError;
+pub use proxy::{Proxy, ProxyConfig};
+pub use upstream::{Upstream, UpstreamConfig, UpstreamError};

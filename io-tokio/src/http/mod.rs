@@ -1,0 +1,15 @@
+//! HTTP as a client: requests, bodies within limits, streams of events.
+//!
+//! - HTTPS, or plain HTTP to this machine alone unless it is allowed elsewhere.
+//! - No redirects are followed: whoever answers is the one that was named.
+//! - What is sent with a request is never shown.
+
+mod client;
+mod error;
+mod events;
+mod url;
+
+pub(crate) use client::{HttpClient, HttpOptions, media_type, read_text};
+pub use error::HttpError;
+pub(crate) use events::Events;
+pub(crate) use url::{read_url, same_origin};

@@ -1,0 +1,6 @@
+//! The proxy to an A2A agent on HTTP and the gateway from one, with agents and clients that also
+//! say what they must not.
+#![allow(missing_docs, clippy::std_instead_of_alloc)]
+
+mod agent;
+mod proxy;
