@@ -244,6 +244,19 @@ impl Loopback {
         Ok(())
     }
 
+    /// All profiles, in the order in which they were added.
+    ///
+    /// ```
+    /// # use agentwire_core::loopback::Loopback;
+    /// # let mut net = Loopback::new(1);
+    /// # let ann = net.add_profile("ann").unwrap();
+    /// assert_eq!(net.profiles(), [ann]);
+    /// ```
+    #[must_use]
+    pub fn profiles(&self) -> Vec<ProfileId> {
+        (0..self.profiles.len()).map(ProfileId).collect()
+    }
+
     /// The name in a profile.
     #[must_use]
     pub fn display_name(&self, profile: ProfileId) -> Option<&str> {
