@@ -1,5 +1,6 @@
 //! Black-box tests of the agentwire crates: what the tests in `tests/` and the programs share.
 
+pub mod cores;
 pub mod peers;
 pub mod vectors;
 pub mod world;

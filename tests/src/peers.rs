@@ -8,13 +8,18 @@ pub fn root() -> &'static Path {
     tests.parent().unwrap_or(tests)
 }
 
-/// A program among the peers: in the folder that `AGENTWIRE_PEERS` names, or in `target/peers`.
+/// Where the peers are installed: the folder that `AGENTWIRE_PEERS` names, or `target/peers`.
+pub fn folder() -> PathBuf {
+    let peers = std::env::var_os("AGENTWIRE_PEERS").unwrap_or_else(|| "target/peers".into());
+    root().join(peers)
+}
+
+/// A program among the peers.
 ///
 /// # Panics
 /// If it is not installed there.
 pub fn program(name: &str) -> PathBuf {
-    let peers = std::env::var_os("AGENTWIRE_PEERS").unwrap_or_else(|| "target/peers".into());
-    let peers = root().join(peers);
+    let peers = folder();
     ["venv/bin", "bin", "node_modules/.bin"]
         .map(|folder| peers.join(folder).join(name))
         .into_iter()

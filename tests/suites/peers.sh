@@ -11,6 +11,9 @@ peers=$ROOT/target/peers
 python3 -c "import sys; sys.exit(sys.version_info < (3, 10))" ||
   not_run "the pinned peers need Python 3.10 or newer"
 
+need_program node nodejs
+need_program npm npm
+
 locks=tests/peers/requirements.txt
 [[ -f tests/peers/package-lock.json ]] && locks+=" tests/peers/package-lock.json"
 # shellcheck disable=SC2086 # two names

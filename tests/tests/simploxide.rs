@@ -1,54 +1,38 @@
 //! The crate `simploxide-client`, a published client of the chat core's bot API, against the
 //! loopback's server, unchanged: what it sends is answered, and what it is sent is of a shape that
-//! its types take. An event that they do not take is `Undocumented`, which these tests refuse.
+//! its types take. What they do not take is `Undocumented`, which these tests refuse.
 
 use core::error::Error;
+use core::fmt::Debug;
 use core::time::Duration;
 use std::sync::Arc;
 
-use agentwire_tokio::network::Network;
-use agentwire_tokio::server::Server;
+use agentwire_tests::cores::Cores;
 use simploxide_client::events::Event;
 use simploxide_client::prelude::*;
 use simploxide_client::types::{CIDirection, ConnectionPlan, ContactAddressPlan};
 use simploxide_client::ws::{self, ClientResult};
-use tokio::net::TcpListener;
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 type Tested = Result<(), Box<dyn Error>>;
 
-/// A served network of strangers.
-struct Bench {
-    network: Network,
-    ports: Vec<u16>,
-    /// Ends with the test.
-    _served: JoinSet<()>,
+async fn connect(
+    cores: &Cores,
+    profile: usize,
+) -> Result<(ws::Client, ws::EventStream), ws::ConnectError> {
+    ws::connect(cores.url(profile)).await
 }
 
-impl Bench {
-    async fn new(names: &[&str]) -> Self {
-        let network = Network::new(11);
-        let server = Server::new(&network, 11);
-        let (mut ports, mut served) = (Vec::new(), JoinSet::new());
-        for name in names {
-            let profile = network.add_profile(name).expect("a name");
-            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-            ports.push(listener.local_addr().expect("bound").port());
-            served.spawn(server.serve(profile, listener));
-        }
-        Self { network, ports, _served: served }
+/// Whether the client's types know all of a value: no variant, and no member, is undocumented.
+fn understood(value: &impl Debug) -> Result<(), Box<dyn Error>> {
+    let shown = format!("{value:?}");
+    if shown.contains("Undocumented(") || shown.contains("undocumented: Object {\"") {
+        return Err(format!("not understood: {shown}").into());
     }
-
-    async fn connect(
-        &self,
-        profile: usize,
-    ) -> Result<(ws::Client, ws::EventStream), ws::ConnectError> {
-        ws::connect(format!("ws://127.0.0.1:{}", self.ports[profile])).await
-    }
+    Ok(())
 }
 
-/// The next event that `pick` takes; one that the client's types do not know is a failure.
+/// The next event that `pick` takes; one that the client's types do not know whole is a failure.
 async fn event<T>(
     events: &mut ws::EventStream,
     pick: impl Fn(&Event) -> Option<T>,
@@ -56,9 +40,7 @@ async fn event<T>(
     let picked = async {
         loop {
             let any = events.wait_for_any(ALL).await?.ok_or("the connection has ended")?;
-            if let Event::Undocumented(json) = &any {
-                return Err(format!("not understood: {json}").into());
-            }
+            understood(&any)?;
             if let Some(picked) = pick(&any) {
                 return Ok(picked);
             }
@@ -100,18 +82,19 @@ async fn echo(items: Arc<NewChatItems>, bot: ws::Bot) -> ClientResult<StreamEven
 /// Connect, send, receive, quote: a bot as its examples show one, and a caller.
 #[tokio::test]
 async fn a_bot_of_its_examples_answers() -> Tested {
-    let bench = Bench::new(&["caller", "bot"]).await;
+    let cores = Cores::start(&["caller", "bot"]).await;
     let (bot, events) =
-        ws::BotBuilder::new("bot", bench.ports[1]).auto_accept_with("Welcome.").connect().await?;
+        ws::BotBuilder::new("bot", cores.ports[1]).auto_accept_with("Welcome.").connect().await?;
     let address = bot.address().await?;
     let serving = tokio::spawn(events.into_dispatcher(bot).on(echo).dispatch());
 
-    let (caller, mut events) = bench.connect(0).await?;
+    let (caller, mut events) = connect(&cores, 0).await?;
     let plan = caller.connection_plan(UserId::from_raw(1), address.clone()).await?;
     assert!(matches!(
         &plan.connection_plan,
         ConnectionPlan::ContactAddress { contact_address_plan: ContactAddressPlan::Ok { .. }, .. }
     ));
+    understood(&plan)?;
     caller.initiate_connection(address).await?;
     let contact = event(&mut events, |event| match event {
         Event::ContactConnected(connected) => Some(connected.contact.contact_id),
@@ -125,6 +108,7 @@ async fn a_bot_of_its_examples_answers() -> Tested {
         let text = format!("/_call mcp {{\"id\":{number}}}");
         let to = ContactId::from_raw(contact);
         let sent = caller.send_message(to, text.clone()).await?;
+        understood(&sent)?;
         let reply = new_items(&mut events).await?;
         let reply = &reply.chat_items[0].chat_item;
         assert_eq!(reply.meta.item_text, format!("Echo: {text}"));
@@ -139,15 +123,9 @@ async fn a_bot_of_its_examples_answers() -> Tested {
 /// Profile, lists and items.
 #[tokio::test]
 async fn what_it_asks_for_is_of_its_types() -> Tested {
-    let bench = Bench::new(&["caller", "bot"]).await;
-    let (caller_id, bot_id) = bench.network.with(|net| {
-        let ids = net.profiles();
-        net.connect(ids[0], ids[1]).expect("two profiles");
-        let group = net.create_group(ids[0], "team").expect("a name");
-        net.join(group, ids[1]).expect("no member yet");
-        (ids[0], ids[1])
-    });
-    let (client, mut events) = bench.connect(0).await?;
+    let cores = Cores::start(&["caller", "bot"]).await;
+    let _ = cores.acquaint();
+    let (client, mut events) = connect(&cores, 0).await?;
     let user = UserId::from_raw(1);
     let users = client.users().await?;
     assert_eq!((users.len(), users[0].user.profile.display_name.as_str()), (1, "caller"));
@@ -155,10 +133,13 @@ async fn what_it_asks_for_is_of_its_types() -> Tested {
 
     let contacts = client.contacts(user).await?;
     assert_eq!(contacts[0].local_display_name, "bot");
+    understood(&contacts)?;
     let groups = client.groups(user).await?;
     assert_eq!(groups[0].group_profile.display_name, "team");
+    understood(&groups)?;
     let members = client.list_members(GroupId::from_raw(groups[0].group_id)).await?;
     assert_eq!(members[0].local_display_name, "bot");
+    understood(&members)?;
 
     let mut profile = ws::Bot::default_profile("caller");
     profile.full_name = "A caller".into();
@@ -166,7 +147,7 @@ async fn what_it_asks_for_is_of_its_types() -> Tested {
     assert_eq!(client.show_active_user().await?.user.profile.full_name, "A caller");
 
     // In the group: a message, its edit, its deletion.
-    let (other, mut of_other) = bench.connect(1).await?;
+    let (other, mut of_other) = connect(&cores, 1).await?;
     let group = GroupId::from_raw(groups[0].group_id);
     let sent = client.send_message(group, "one *bold* word, a https://a.example/ link").await?;
     let item = MessageId::from_raw(sent.chat_items[0].chat_item.meta.item_id);
@@ -189,33 +170,32 @@ async fn what_it_asks_for_is_of_its_types() -> Tested {
 
     // A contact request that is accepted by hand.
     drop(other);
-    let stranger = bench.network.add_profile("stranger")?;
-    bench.network.with(|net| {
-        let address = net.create_address(caller_id, false).expect("none yet");
+    let stranger = cores.network.add_profile("stranger")?;
+    cores.network.with(|net| {
+        let caller = net.profiles()[0];
+        let address = net.create_address(caller, false).expect("none yet");
         net.request_contact(agentwire_core::time::Instant::ZERO, stranger.id(), address)
             .expect("a request");
     });
     let request = event(&mut events, |event| match event {
-        Event::ReceivedContactRequest(received) => Some(received.contact_request.contact_request_id),
+        Event::ReceivedContactRequest(received) => {
+            Some(received.contact_request.contact_request_id)
+        }
         _ => None,
     })
     .await?;
     let accepted = client.accept_contact(ContactRequestId::from_raw(request)).await?;
     assert_eq!(accepted.contact.local_display_name, "stranger");
-    assert_ne!(caller_id, bot_id);
     Ok(())
 }
 
 /// Errors are of its types too: sizes, quotes, the grammar.
 #[tokio::test]
 async fn what_is_refused_is_of_its_types() -> Tested {
-    let bench = Bench::new(&["caller", "bot"]).await;
-    let contact = bench.network.with(|net| {
-        let ids = net.profiles();
-        net.connect(ids[0], ids[1]).expect("two profiles").0.0
-    });
-    let (client, _events) = bench.connect(0).await?;
-    let contact = ContactId::from_raw(contact);
+    let cores = Cores::start(&["caller", "bot"]).await;
+    let (contact, _) = cores.acquaint();
+    let (client, _events) = connect(&cores, 0).await?;
+    let contact = ContactId::from_raw(contact.0);
     let large = client.send_message(contact, "a".repeat(15_489)).await;
     let large = large.expect_err("too large");
     let error = large.bad_response().and_then(|error| error.chat_error());
@@ -228,5 +208,26 @@ async fn what_is_refused_is_of_its_types() -> Tested {
 
     let raw = client.send_raw("/_call mcp {}".into()).await?;
     assert!(raw.contains("Failed reading: empty"), "{raw}");
+    Ok(())
+}
+
+/// It knows the peer types `human` and `bot` alone: of an event that has `agent` in it, it does not
+/// take the chat.
+#[tokio::test]
+async fn a_contact_of_the_type_agent_is_not_of_its_types() -> Tested {
+    let cores = Cores::start(&["caller", "bot"]).await;
+    let _ = cores.acquaint();
+    cores.network.with(|net| {
+        let (caller, bot) = (net.profiles()[0], net.profiles()[1]);
+        let record = r#"{"displayName":"bot","fullName":"","peerType":"agent"}"#;
+        let now = agentwire_core::time::Instant::ZERO;
+        net.set_record(now, bot, record).expect("a record");
+        while net.poll_event(caller).is_some() {}
+        let to_caller = net.contacts(bot)[0].contact;
+        net.send(now, bot, agentwire_core::chat::Chat::Direct(to_caller), "hello").expect("sent");
+    });
+    let (_client, mut events) = connect(&cores, 0).await?;
+    let error = new_items(&mut events).await.expect_err("an unknown type");
+    assert!(error.to_string().contains("chat_info: Undocumented("), "{error}");
     Ok(())
 }
