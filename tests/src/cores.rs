@@ -67,7 +67,7 @@ impl Cores {
     /// # Panics
     /// If it is refused.
     pub async fn connect(&self, profile: usize) -> Link {
-        Core::new(self.url(profile)).connect().await.expect("a connection")
+        Link::connect(&Core::new(self.url(profile))).await.expect("a connection")
     }
 }
 
