@@ -44,6 +44,8 @@ impl<'f> Direction<'f> {
             "groupSnd" => Self::GroupSent,
             "groupRcv" => Self::GroupReceived(found.object(1).map(Member::read).transpose()?),
             "channelRcv" => Self::ChannelReceived,
+            // However the profile speaks, it is the profile.
+            other if other.ends_with("Snd") => Self::GroupSent,
             _ => Self::Other,
         })
     }

@@ -22,7 +22,7 @@ impl<B: Binding> Session<B> {
             Job::Start(step) => self.step_answered(step, frame.body()),
             Job::Look(look) => self.looked(look, frame.body()),
             Job::Members(group) => self.named(group, frame.body()),
-            Job::Message(message) => self.message_answered(message, sent.high, frame),
+            Job::Message(message) => self.message_answered(&message, frame),
             Job::Request { call, .. } => match frame.body() {
                 Ok(Body::ServiceResponse(data)) => {
                     let text = data.get_text();
@@ -95,31 +95,31 @@ impl<B: Binding> Session<B> {
         }
     }
 
-    fn message_answered(
-        &mut self,
-        message: Message,
-        high: Option<crate::chat::ItemId>,
-        frame: &Frame<'_>,
-    ) {
-        let (origin, chat) = (message.origin, message.chat);
+    fn message_answered(&mut self, message: &Message, frame: &Frame<'_>) {
         match frame.body() {
             Ok(Body::Error(error)) => {
-                self.unrecord(&message);
+                self.unrecord(message);
+                let (origin, chat) = (message.origin, message.chat);
                 self.was_not_sent(origin, chat, NotSent::Refused(error.into()));
             }
-            Ok(Body::NewChatItems(mut items)) => {
-                match items.find_map(|item| item.ok().filter(|item| item.direction.is_own())) {
-                    Some(item) => self.was_sent(&message, &item),
-                    None => self.may_be_sent(message, high),
-                }
-            }
-            _ => self.may_be_sent(message, high),
+            Ok(Body::NewChatItems(mut items)) => match items.next() {
+                Some(Ok(item)) => self.was_sent(message, &item),
+                _ => self.unknown(message),
+            },
+            _ => self.unknown(message),
         }
     }
 
-    /// A message that may have been sent: it is looked for.
-    fn may_be_sent(&mut self, message: Message, after: Option<crate::chat::ItemId>) {
-        self.unconfirmed.push(Unconfirmed { message, after, looks: 0, at: self.now });
+    /// Whether a message was sent cannot be found out.
+    pub(super) fn unknown(&mut self, message: &Message) {
+        let (origin, chat) = (message.origin, message.chat);
+        self.unrecord(message);
+        self.outputs.push_back(Output::Event(Event::OutcomeUnknown { origin, chat }));
+        if let Origin::Command(call) = origin {
+            self.calls.remove(&call);
+            self.chat.cancel(call);
+            self.pump();
+        }
     }
 
     pub(super) fn done(&mut self, command: CommandId, outcome: Outcome) {
@@ -138,7 +138,8 @@ impl<B: Binding> Session<B> {
         match sent.job {
             Job::Start(_) | Job::Look(_) | Job::Members(_) => None,
             Job::Message(message) => {
-                self.may_be_sent(message, sent.high);
+                let (after, at) = (sent.high, self.now);
+                self.unconfirmed.push(Unconfirmed { message, after, looks: 0, at });
                 None
             }
             Job::Request { call, .. } => {

@@ -245,8 +245,7 @@ impl<B: Binding> Session<B> {
         self.room().map_err(|capacity| AskError::Full { capacity })?;
         let text = command.to_text().map_err(AskError::Command)?;
         self.handle_timeout(now);
-        let id = self.new_command();
-        let until = self.now.saturating_add(self.config.answer_timeout);
+        let (id, until) = self.new_command();
         self.chat_link.queue.push_back(Job::Command { id, text, until });
         Ok(id)
     }
@@ -317,8 +316,7 @@ impl<B: Binding> Session<B> {
         self.user().ok_or(AskError::NotReady)?;
         self.room().map_err(|capacity| AskError::Full { capacity })?;
         self.handle_timeout(now);
-        let id = self.new_command();
-        let until = self.now.saturating_add(self.config.answer_timeout);
+        let (id, until) = self.new_command();
         let publication = Box::new(publication);
         self.chat_link.queue.push_back(Job::Publish { id, publication, write: None, until });
         Ok(id)
@@ -361,9 +359,12 @@ impl<B: Binding> Session<B> {
         self.service.declare(declared);
     }
 
-    fn new_command(&mut self) -> CommandId {
+    /// The next command, and until when it can be sent.
+    fn new_command(&mut self) -> (CommandId, Instant) {
         self.last_command = self.last_command.wrapping_add(1);
-        CommandId(self.last_command)
+        let until = self.now.saturating_add(self.config.answer_timeout);
+        self.next_until = Some(self.next_until.map_or(until, |next| next.min(until)));
+        (CommandId(self.last_command), until)
     }
 
     /// Whether a command finds room in the queue of the connection of conversations.
@@ -440,6 +441,9 @@ impl<B: Binding> Session<B> {
     /// What the application asked for and was not sent when it was too late to send it.
     pub(super) fn expire_queued(&mut self) {
         let now = self.now;
+        if self.next_until.is_none_or(|until| until > now) {
+            return;
+        }
         while let Some(job) =
             self.chat_link.take_queued(|job| job.until().is_some_and(|until| until <= now))
         {
@@ -447,5 +451,6 @@ impl<B: Binding> Session<B> {
                 self.done(id, Outcome::NotSent);
             }
         }
+        self.next_until = self.chat_link.queue.iter().filter_map(Job::until).min();
     }
 }

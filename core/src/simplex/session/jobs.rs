@@ -108,8 +108,16 @@ pub(super) struct Look {
     pub(super) after: Option<ItemId>,
     /// Whether it is for messages that may have been sent.
     pub(super) is_search: bool,
+    /// Whether something in the pages so far could not be read.
+    pub(super) is_blurred: bool,
     /// Not before this time.
     pub(super) at: Instant,
+}
+
+impl Look {
+    pub(super) const fn new(chat: Chat, after: Option<ItemId>, at: Instant) -> Self {
+        Self { chat, after, is_search: false, is_blurred: false, at }
+    }
 }
 
 pub(super) enum Job {

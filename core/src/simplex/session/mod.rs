@@ -116,6 +116,8 @@ pub struct Session<B> {
     outputs: VecDeque<Output<B>>,
     last_corr_id: u64,
     last_command: u64,
+    /// When the first command that the application asked for may be too late, or earlier.
+    next_until: Option<Instant>,
     /// The open calls, and where they were made.
     calls: BTreeMap<CallId, Chat>,
     chats: Chats,
@@ -166,6 +168,7 @@ impl<B: Binding> Session<B> {
             outputs: VecDeque::new(),
             last_corr_id: 0,
             last_command: 0,
+            next_until: None,
             calls: BTreeMap::new(),
             chats: Chats::new(config.max_chats),
             names: Names::default(),
@@ -249,14 +252,13 @@ impl<B: Binding> Session<B> {
     /// When [`handle_timeout`](Self::handle_timeout) has something to do next: the time that
     /// [`Output::Timeout`] gives.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let queued = self.chat_link.queue.iter().filter_map(Job::until).min();
         let timeouts = [
             self.chat.poll_timeout(),
             self.service.poll_timeout(),
             self.link_timeout(Link::Chat),
             self.link_timeout(Link::Service),
             self.look_timeout(),
-            queued,
+            self.next_until,
         ];
         timeouts.into_iter().flatten().min()
     }

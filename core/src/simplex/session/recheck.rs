@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 
 use super::Session;
 use super::jobs::{Job, Look};
-use super::output::{Event, NotSent, Output};
+use super::output::{Event, Garbage, Link, NotSent, Output};
 use super::startup::Phase;
 use crate::binding::Binding;
 use crate::chat::session::{Input, Message, Origin};
@@ -66,7 +66,7 @@ impl<B: Binding> Session<B> {
         for chat in chats {
             if self.serves || self.calls.values().any(|called| *called == chat) {
                 let after = self.chats.after(chat);
-                self.looks.push_back(Look { chat, after, is_search: false, at: self.now });
+                self.looks.push_back(Look::new(chat, after, self.now));
             }
         }
     }
@@ -79,7 +79,7 @@ impl<B: Binding> Session<B> {
         match self.looks.iter_mut().find(|look| look.chat == chat) {
             Some(look) => look.after = look.after.min(after),
             None if has_room => {
-                self.looks.push_back(Look { chat, after, is_search: false, at });
+                self.looks.push_back(Look::new(chat, after, at));
             }
             None => {}
         }
@@ -97,7 +97,7 @@ impl<B: Binding> Session<B> {
             let same = self.unconfirmed.iter().filter(|sent| sent.message.chat == chat);
             // `None`, when nothing was known, sorts before every item.
             let after = same.map(|sent| sent.after).min().flatten();
-            Look { chat, after, is_search: true, at: now }
+            Look { is_search: true, ..Look::new(chat, after, now) }
         } else {
             let page = usize::try_from(self.config.page).unwrap_or(usize::MAX);
             let open = self.chat.open_requests().saturating_add(page);
@@ -132,7 +132,7 @@ impl<B: Binding> Session<B> {
             }
             return;
         };
-        let (mut count, mut last) = (0_u32, None);
+        let (mut count, mut last, mut is_blurred) = (0_u32, None, look.is_blurred);
         for item in page {
             count = count.saturating_add(1);
             match item {
@@ -140,13 +140,16 @@ impl<B: Binding> Session<B> {
                     last = last.max(Some(item.id));
                     self.seen_again(&item);
                 }
-                Err(error) => self.garbled(super::Link::Chat, super::Garbage::Shape(error)),
+                Err(error) => {
+                    is_blurred = true;
+                    self.garbled(Link::Chat, Garbage::Shape(error));
+                }
             }
         }
-        // The newest ones are one page; the first ones after an item go on.
-        let goes_on = count >= self.config.page && look.after.is_some() && last > look.after;
-        if goes_on {
-            let next = Look { after: last, ..look };
+        let is_full = count >= self.config.page;
+        // The first ones after an item go on; the newest ones are one page.
+        if is_full && look.after.is_some() && last > look.after {
+            let next = Look { after: last, is_blurred, ..look };
             if look.is_search {
                 self.is_looking = true;
                 self.chat_link.urgent.push_back(Job::Look(next));
@@ -154,7 +157,12 @@ impl<B: Binding> Session<B> {
                 self.looks.push_front(next);
             }
         } else if look.is_search {
-            self.settle(look.chat);
+            // What was not found may stand where nothing could be read, or before the newest ones.
+            if is_blurred || is_full {
+                self.cannot_know(look.chat);
+            } else {
+                self.settle(look.chat);
+            }
         }
     }
 
@@ -223,24 +231,16 @@ impl<B: Binding> Session<B> {
         }
     }
 
-    /// The core does not show a conversation.
+    /// The core does not show a conversation, or not so that it can be read.
     fn cannot_know(&mut self, chat: Chat) {
-        let mut kept = Vec::new();
-        for sent in core::mem::take(&mut self.unconfirmed) {
-            if sent.message.chat == chat {
-                let origin = sent.message.origin;
-                self.unrecord(&sent.message);
-                let event = Event::OutcomeUnknown { origin, chat };
-                self.outputs.push_back(Output::Event(event));
-                if let Origin::Command(call) = origin {
-                    self.calls.remove(&call);
-                    self.chat.cancel(call);
-                }
-            } else {
-                kept.push(sent);
-            }
-        }
+        let (lost, kept): (Vec<Unconfirmed>, Vec<Unconfirmed>) =
+            core::mem::take(&mut self.unconfirmed)
+                .into_iter()
+                .partition(|sent| sent.message.chat == chat);
         self.unconfirmed = kept;
+        for sent in lost {
+            self.unknown(&sent.message);
+        }
     }
 
     /// A message was not sent, and will not be.
