@@ -53,6 +53,9 @@ pub const GROUPS: &str = "/_groups";
 /// `/_get chat <ref> count=<n>`, `… after=<itemId> count=<n>`, `… before=<itemId> count=<n>`:
 /// answered with `apiChat`.
 pub const GET_CHAT: &str = "/_get chat";
+/// `/_get chats <userId>[ pcc=on|off] count=<n>`: the conversations with the newest activity first,
+/// each with its newest item; answered with `apiChats`.
+pub const GET_CHATS: &str = "/_get chats";
 /// `/_service_request <userId> <target>[ timeout=<seconds>][ sign_key=<key>] <json>`: answered
 /// with `serviceResponse`.
 pub const SERVICE_REQUEST: &str = "/_service_request";
@@ -81,7 +84,9 @@ pub const OPTION_INCOGNITO: &str = "incognito=";
 pub const WORD_INCOGNITO: &str = "incognito";
 /// The option that gives an address ratchet keys, so that it takes Service RPC requests.
 pub const OPTION_PQ_RATCHET: &str = "pq_ratchet=";
-/// The option of [`GET_CHAT`] for how many items.
+/// The option of [`GET_CHATS`] for connections that are no contacts yet.
+pub const OPTION_PENDING: &str = "pcc=";
+/// The option of [`GET_CHAT`] for how many items, and of [`GET_CHATS`] for how many conversations.
 pub const OPTION_COUNT: &str = "count=";
 /// The option of [`GET_CHAT`] for items after one.
 pub const OPTION_AFTER: &str = "after=";

@@ -256,6 +256,13 @@ pub enum Command<'c> {
         /// Which items.
         page: Page,
     },
+    /// [`GET_CHATS`]
+    GetChats {
+        /// Whose.
+        user: UserId,
+        /// How many.
+        count: u32,
+    },
     /// [`SERVICE_REQUEST`]
     ServiceRequest {
         /// Who asks: the active user.
@@ -311,6 +318,7 @@ impl<'c> Command<'c> {
             Self::Contacts(_) => CONTACTS,
             Self::Groups(_) => GROUPS,
             Self::GetChat { .. } => GET_CHAT,
+            Self::GetChats { .. } => GET_CHATS,
             Self::ServiceRequest { .. } => SERVICE_REQUEST,
             Self::ServiceResponse { .. } => SERVICE_RESPONSE,
             Self::Raw(_) => "a raw command",
@@ -332,7 +340,8 @@ impl<'c> Command<'c> {
             | Self::CreateAddress { user, .. }
             | Self::ShortLinkAddress { user, .. }
             | Self::AddressSettings { user, .. }
-            | Self::SetProfile { user, .. } => nonnegative(user.0),
+            | Self::SetProfile { user, .. }
+            | Self::GetChats { user, .. } => nonnegative(user.0),
             Self::Send { to, options, messages } => {
                 to.check()?;
                 send::check(to, options, messages)
@@ -510,6 +519,12 @@ impl<'c> Command<'c> {
                 };
                 out.raw(" ").raw(OPTION_COUNT).int(count.into())
             }
+            Self::GetChats { user, count } => out
+                .user(user)
+                .flag(OPTION_PENDING, Some(false))
+                .raw(" ")
+                .raw(OPTION_COUNT)
+                .int(count.into()),
             Self::ServiceRequest { user, target, timeout, sign_key, request } => {
                 out.user(user).raw(" ").raw(target);
                 if let Some(timeout) = timeout {

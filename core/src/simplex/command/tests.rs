@@ -107,6 +107,7 @@ fn every_command_is_written_as_the_grammar_reads_it() {
             "/_accept incognito=off 9",
         ),
         (Command::Contacts(USER), "/_contacts 1"),
+        (Command::GetChats { user: USER, count: 7 }, "/_get chats 1 pcc=off count=7"),
         (Command::Groups(USER), "/_groups 1"),
         (
             Command::GetChat { chat: Chat::Direct(contact).into(), page: Page::Last { count: 10 } },

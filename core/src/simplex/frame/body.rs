@@ -39,6 +39,8 @@ pub enum Body<'f> {
     ChatItemsDeleted(List<'f, ChatItem<'f>>),
     /// `apiChat`: a page of a conversation.
     Chat(ChatPage<'f>),
+    /// `apiChats`: conversations, each with its newest item.
+    Chats(List<'f, ChatPage<'f>>),
     /// `contactConnected`, `contactSndReady`: messages can be sent.
     ContactConnected(Contact<'f>),
     /// `contactConnecting`, `acceptingContactRequest`: it has begun.
@@ -98,7 +100,7 @@ pub enum Body<'f> {
 /// A row of what is read: the type's name, and how.
 type Reader = for<'f> fn(Object<'f>) -> Result<Body<'f>, ShapeError>;
 
-const READERS: [(&str, Reader); 37] = [
+const READERS: [(&str, Reader); 38] = [
     ("newChatItems", |r| items(r, "chatItems").map(Body::NewChatItems)),
     ("chatItemUpdated", |r| one_item(r).map(Body::ChatItemUpdated)),
     ("chatItemsStatusesUpdated", |r| items(r, "chatItems").map(Body::ChatItemsStatusesUpdated)),
@@ -112,6 +114,7 @@ const READERS: [(&str, Reader); 37] = [
         Ok(Body::ChatItemsDeleted(List::new(deletions, deletion)))
     }),
     ("apiChat", |r| ChatPage::read(pick(r, ["chat"])?.need_object(0)?).map(Body::Chat)),
+    ("apiChats", |r| list(r, "chats", ChatPage::element).map(Body::Chats)),
     ("cmdOk", |_| Ok(Body::CmdOk)),
     ("chatErrors", |r| {
         let errors = pick(r, ["chatErrors"])?.need_elements(0)?;

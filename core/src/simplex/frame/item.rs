@@ -505,6 +505,10 @@ impl<'f> ChatPage<'f> {
         Ok(Self { info, elements: found.need_elements(1)? })
     }
 
+    pub(super) fn element(value: Value<'f>) -> Result<Self, ShapeError> {
+        Self::read(value.as_object().ok_or(ShapeError::new("chats"))?)
+    }
+
     /// The conversation.
     #[must_use]
     pub const fn chat(&self) -> Option<Chat> {

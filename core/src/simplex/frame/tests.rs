@@ -227,6 +227,19 @@ fn a_page_has_own_items_and_others() {
 }
 
 #[test]
+fn conversations_have_their_newest_items() {
+    let Ok(Body::Chats(chats)) = vector!("chats").body() else { panic!() };
+    let newest: Vec<(Option<Chat>, Option<ItemId>)> = chats
+        .map(|chat| {
+            let mut chat = chat.unwrap();
+            (chat.chat(), chat.next().map(|item| item.unwrap().id))
+        })
+        .collect();
+    let (contact, group) = (Chat::Direct(ContactId(3)), Chat::Group(GroupId(1)));
+    assert_eq!(newest, [(Some(contact), Some(ItemId(9))), (Some(group), None), (None, None)]);
+}
+
+#[test]
 fn contacts_and_groups_change() {
     let Ok(Body::ContactConnected(contact)) = vector!("contact-connected").body() else { panic!() };
     assert_eq!(contact.id, ContactId(3));

@@ -21,6 +21,7 @@ impl<B: Binding> Session<B> {
         match sent.job {
             Job::Start(step) => self.step_answered(step, frame.body()),
             Job::Look(look) => self.looked(look, frame.body()),
+            Job::Overview => self.overviewed(frame.body()),
             Job::Members(group) => self.named(group, frame.body()),
             Job::Message(message) => self.message_answered(&message, frame),
             Job::Request { call, .. } => match frame.body() {
@@ -136,7 +137,14 @@ impl<B: Binding> Session<B> {
     /// front of the queue.
     pub(super) fn interrupted(&mut self, sent: InFlight) -> Option<Job> {
         match sent.job {
-            Job::Start(_) | Job::Look(_) | Job::Members(_) => None,
+            Job::Start(_) | Job::Overview | Job::Members(_) => None,
+            Job::Look(look) => {
+                // A search begins anew with what it is for.
+                if !look.is_search {
+                    self.looks.push_front(look);
+                }
+                None
+            }
             Job::Message(message) => {
                 let (after, at) = (sent.high, self.now);
                 self.unconfirmed.push(Unconfirmed { message, after, looks: 0, at });
@@ -178,7 +186,7 @@ impl<B: Binding> Session<B> {
             Job::Command { id, .. } | Job::Publish { id, .. } => {
                 self.done(id, Outcome::NotSent);
             }
-            Job::Start(_) | Job::Members(_) => {}
+            Job::Start(_) | Job::Overview | Job::Members(_) => {}
             Job::Look(_) => self.is_looking = false,
         }
     }

@@ -72,6 +72,9 @@ impl From<&str> for ServiceTarget {
     }
 }
 
+/// How many conversations are looked at together.
+pub(super) const OVERVIEW: u32 = 1_000;
+
 /// A step of the start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
@@ -123,6 +126,8 @@ impl Look {
 pub(super) enum Job {
     Start(Step),
     Look(Look),
+    /// Which conversations have something new.
+    Overview,
     Members(GroupId),
     Message(Message),
     Request {
@@ -172,6 +177,7 @@ impl Job {
                 };
                 Command::GetChat { chat: look.chat.into(), page }.to_frame(corr_id)
             }
+            Self::Overview => Command::GetChats { user, count: OVERVIEW }.to_frame(corr_id),
             Self::Members(group) => Command::Members(*group).to_frame(corr_id),
             Self::Message(message) => {
                 let mention = message.mention.as_ref();

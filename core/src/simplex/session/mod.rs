@@ -41,7 +41,7 @@ use super::{Backoff, UserId};
 use crate::binding::Binding;
 use crate::chat::caller::CallId;
 use crate::chat::session::{self as chats_of, Declared, Origin};
-use crate::chat::{Chat, Item};
+use crate::chat::{Chat, Item, ItemId};
 use crate::rpc::session::{ServiceEvent, ServiceMessage, ServiceOutput, ServiceReplyKind};
 use crate::rpc::{Executed, Retry};
 use crate::simplex::journal::Journal;
@@ -127,6 +127,8 @@ pub struct Session<B> {
     /// The conversations that are to be looked through.
     looks: VecDeque<Look>,
     is_looking: bool,
+    /// The newest item of any conversation at the last look; `None` before the first one.
+    looked_up_to: Option<ItemId>,
     strays: u64,
     journal: Journal,
     /// The time of day at a time of the driver's.
@@ -175,6 +177,7 @@ impl<B: Binding> Session<B> {
             unconfirmed: Vec::new(),
             looks: VecDeque::new(),
             is_looking: false,
+            looked_up_to: None,
             strays: 0,
             journal: Journal::volatile(config.journal),
             clock: None,
@@ -307,13 +310,20 @@ impl<B: Binding> Session<B> {
         let wait = connection.backoff.next_wait();
         connection.state = State::Waiting(now.saturating_add(wait));
         let attempt = connection.backoff.attempt();
-        connection.urgent.clear();
+        let urgent = core::mem::take(&mut connection.urgent);
         let in_flight = core::mem::take(&mut connection.in_flight);
         let event = Event::Disconnected { link, why, wait, attempt };
         self.outputs.push_back(Output::Event(event));
         if link == Link::Chat {
             self.phase = Phase::Offline;
             self.is_looking = false;
+        }
+        for job in urgent {
+            // A page that was not even asked for.
+            match job {
+                Job::Look(look) if !look.is_search => self.looks.push_front(look),
+                _ => {}
+            }
         }
         let mut back = Vec::new();
         for sent in in_flight {

@@ -11,13 +11,14 @@
 //! Until that is settled nothing else is sent, so the order of a conversation stays.
 //!
 //! What others sent meanwhile is read in pages, the newest conversations first, until there is no
-//! more. Items that were seen are passed over. A page waits until the bot has room for the commands
+//! more: a bot asks which conversations have something new, a caller looks where a call is open. Items that were seen are passed over. A page waits until the bot has room for the commands
 //! that can stand in it.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::Session;
-use super::jobs::{Job, Look};
+use super::jobs::{Job, Look, OVERVIEW};
 use super::output::{Event, Garbage, Link, NotSent, Output};
 use super::startup::Phase;
 use crate::binding::Binding;
@@ -29,6 +30,9 @@ use core::time::Duration;
 
 /// How long an item waits that there was no room for.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// From after which item a conversation is looked through, and its newest item.
+type Extent = (Option<ItemId>, Option<ItemId>);
 
 /// A message that may have been sent.
 pub(super) struct Unconfirmed {
@@ -58,16 +62,81 @@ impl Unconfirmed {
 }
 
 impl<B: Binding> Session<B> {
-    /// Begins to look through the conversations: all of a bot's, and those of open calls.
+    /// Begins to look through the conversations: those of open calls, and all of a bot's that have
+    /// something new.
     pub(super) fn look_again(&mut self) {
-        self.looks.clear();
         self.is_looking = false;
+        if self.serves {
+            self.chat_link.urgent.push_back(Job::Overview);
+            return;
+        }
         let chats = self.chats.by_age();
-        for chat in chats {
-            if self.serves || self.calls.values().any(|called| *called == chat) {
-                let after = self.chats.after(chat);
-                self.looks.push_back(Look::new(chat, after, self.now));
+        let called = chats.into_iter().filter(|chat| self.calls.values().any(|at| at == chat));
+        let looks = called.map(|chat| (chat, self.known(chat))).collect();
+        self.look_at(looks);
+    }
+
+    /// From after which item a conversation is looked through, and its newest item, as far as they
+    /// are known.
+    fn known(&self, chat: Chat) -> Extent {
+        (self.chats.after(chat), self.chats.newest(chat))
+    }
+
+    /// Looks through these conversations, the one with the newest item first, and once if one is to
+    /// be looked through already.
+    fn look_at(&mut self, mut chats: BTreeMap<Chat, Extent>) {
+        for look in &mut self.looks {
+            if let Some((after, _)) = chats.remove(&look.chat) {
+                look.after = look.after.min(after);
             }
+        }
+        let mut chats: Vec<(Chat, Extent)> = chats.into_iter().collect();
+        chats.sort_by_key(|(_, (_, newest))| core::cmp::Reverse(*newest));
+        let at = self.now;
+        self.looks.extend(chats.into_iter().map(|(chat, (after, _))| Look::new(chat, after, at)));
+    }
+
+    /// The core has said which conversations there are, the one with the newest activity first, or
+    /// not. The core numbers items over all conversations, so one whose newest item is not after
+    /// the newest one of the last look has nothing new.
+    pub(super) fn overviewed(&mut self, body: Result<Body<'_>, ShapeError>) {
+        let before = self.looked_up_to;
+        let (mut count, mut is_whole) = (0_u32, false);
+        let mut found = Vec::new();
+        let is_shown = matches!(body, Ok(Body::Chats(_)));
+        if let Ok(Body::Chats(chats)) = body {
+            is_whole = true;
+            for chat in chats {
+                count = count.saturating_add(1);
+                let newest = chat.and_then(|mut page| Ok((page.chat(), page.next().transpose()?)));
+                match newest {
+                    Ok((Some(chat), Some(item))) => found.push((chat, item.id)),
+                    Ok(_) => {}
+                    Err(_) => is_whole = false,
+                }
+            }
+        }
+        // More conversations than fit may have something new.
+        is_whole &= count < OVERVIEW || found.last().is_some_and(|(_, id)| Some(*id) <= before);
+        let mut looks = BTreeMap::new();
+        if !is_whole {
+            looks.extend(self.chats.by_age().into_iter().map(|chat| (chat, self.known(chat))));
+        }
+        for (chat, newest) in &found {
+            match (self.chats.after(*chat), before) {
+                // What there was before the first look is none of this session's.
+                (None, None) => self.chats.remember(*chat, *newest),
+                (Some(after), None) if *newest <= after => {}
+                (after, before) if Some(*newest) > before => {
+                    looks.insert(*chat, (after.or(before), Some(*newest)));
+                }
+                _ => {}
+            }
+        }
+        self.look_at(looks);
+        if is_shown {
+            let newest = found.iter().map(|(_, id)| *id).max();
+            self.looked_up_to = before.max(newest).or(Some(ItemId(0)));
         }
     }
 

@@ -34,6 +34,8 @@ pub(super) struct Rig {
     pub(super) until: Option<Instant>,
     /// What outlives the session.
     pub(super) disk: Disk,
+    /// What the core answers to the question which conversations there are.
+    pub(super) overview: String,
 }
 
 impl Rig {
@@ -49,6 +51,7 @@ impl Rig {
             disconnects: VecDeque::new(),
             until: None,
             disk: Disk::default(),
+            overview: refusal("commandError"),
         }
     }
 
@@ -157,9 +160,20 @@ impl Rig {
         self.answer(&asked, USER);
         let asked = self.expect("/_start main=on");
         self.answer(&asked, r#"{"type":"chatStarted"}"#);
-        match self.told() {
+        let ready = match self.told() {
             Event::Ready(ready) => ready,
             event => panic!("{event:?}"),
+        };
+        self.answer_overview();
+        ready
+    }
+
+    fn answer_overview(&mut self) {
+        let is_overview = |asked: &Asked| asked.cmd.starts_with("/_get chats");
+        if let Some(place) = self.asked.iter().position(is_overview) {
+            let asked = self.asked.remove(place).unwrap();
+            let overview = self.overview.clone();
+            self.answer(&asked, &overview);
         }
     }
 
@@ -250,6 +264,20 @@ pub(super) fn page(bares: &[String]) -> String {
         r#"{{"type":"apiChat","chat":{{"chatInfo":{{"type":"direct","contact":{{"contactId":4,"localDisplayName":"c"}}}},"chatItems":[{}]}}}}"#,
         bares.join(",")
     )
+}
+
+/// Conversations with contacts, each with the number of its newest item.
+pub(super) fn overview(chats: &[(i64, i64)]) -> String {
+    let chats: Vec<String> = chats
+        .iter()
+        .map(|(contact, newest)| {
+            let item = bare("directRcv", *newest, "x", None);
+            format!(
+                r#"{{"chatInfo":{{"type":"direct","contact":{{"contactId":{contact}}}}},"chatItems":[{item}],"chatStats":{{}}}}"#
+            )
+        })
+        .collect();
+    format!(r#"{{"type":"apiChats","chats":[{}]}}"#, chats.join(","))
 }
 
 pub(super) fn refusal(tag: &str) -> String {

@@ -337,3 +337,73 @@ fn time_that_jumps_is_taken_as_it_comes() {
     rig.call(2);
     rig.expect("/_send");
 }
+
+#[test]
+fn a_look_that_a_cut_interrupts_goes_on() {
+    let mut rig = Rig::new(SessionConfig::default(), vec![Declared::new(Standard::A2A, ["1.0"])]);
+    rig.overview = overview(&[(4, 100), (5, 100)]);
+    rig.start();
+    rig.cut(Link::Chat);
+    rig.overview = overview(&[(4, 102), (5, 101)]);
+    rig.again();
+    rig.expect("/_get chat @4 after=100");
+    rig.cut(Link::Chat);
+    rig.again();
+    // The second overview has nothing newer than the first one.
+    assert_eq!(looked(&mut rig), ["@4 after=100", "@5 after=100"]);
+}
+
+/// The conversations that are looked through, and from where.
+fn looked(rig: &mut Rig) -> Vec<String> {
+    let mut looks = Vec::new();
+    while let Some(asked) = rig.asked.pop_front() {
+        if let Some(look) = asked.cmd.strip_prefix("/_get chat ") {
+            looks.push(look.strip_suffix(" count=100").unwrap().into());
+            rig.answer(&asked, &page(&[]));
+        }
+    }
+    looks
+}
+
+#[test]
+fn a_bot_looks_only_where_something_is_new() {
+    let mut rig = Rig::new(SessionConfig::default(), vec![Declared::new(Standard::A2A, ["1.0"])]);
+    // What there was before is none of this session's.
+    rig.overview = overview(&[(4, 100), (5, 90)]);
+    rig.start();
+    assert!(looked(&mut rig).is_empty());
+    rig.event(Link::Chat, &received(101, "hello", None));
+    rig.cut(Link::Chat);
+    // One that was seen, one with something new, one that was not there before.
+    rig.overview = overview(&[(6, 103), (4, 102), (5, 90)]);
+    rig.again();
+    assert_eq!(looked(&mut rig), ["@6 after=100", "@4 after=100"]);
+    rig.cut(Link::Chat);
+    rig.again();
+    assert!(looked(&mut rig).is_empty());
+}
+
+#[test]
+fn an_overview_that_does_not_show_all_leaves_nothing_out() {
+    let mut rig = Rig::bot();
+    rig.overview = overview(&[]);
+    rig.event(Link::Chat, &received(101, "hello", None));
+    for (answer, is_looked) in [
+        (refusal("commandError"), true),
+        (overview(&[]).replace("[]", "[7]"), true),
+        (overview(&[]), false),
+    ] {
+        rig.cut(Link::Chat);
+        rig.overview = answer;
+        rig.again();
+        assert_eq!(looked(&mut rig) == ["@4 after=101"], is_looked);
+    }
+    // As many as were asked for, the last one with something new: there may be more.
+    for (count, is_looked) in [(999, false), (1_000, true)] {
+        let chats: Vec<(i64, i64)> = (0..count).map(|n| (1_000 + n, count * 1_000 - n)).collect();
+        rig.cut(Link::Chat);
+        rig.overview = overview(&chats);
+        rig.again();
+        assert_eq!(looked(&mut rig).contains(&"@4 after=101".into()), is_looked, "{count}");
+    }
+}
