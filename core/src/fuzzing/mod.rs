@@ -17,6 +17,8 @@
 //! | `caller_ops` | a script of operations | a list of calls |
 //! | `responder_ops` | a script of operations | a list of commands |
 //! | `envelope` | a text; an envelope made from the bytes | the schemas, on top of `serde_json` |
+//! | `simplex_frame` | a frame, and one made from the bytes; a command made from them | a reading on top of `serde_json` |
+//! | `simplex_session` | a script of what happens to two sessions and their wires | what must hold whatever breaks |
 //! | `rpc_ops` | a script of operations | lists of requests |
 //! | `sse` | a stream of bytes and how it is cut | the standard's algorithm on the whole stream |
 //! | `mcp_bridge` | a script of operations | a list of calls, and a server that echoes their numbers |
@@ -49,6 +51,8 @@ mod profile;
 mod responder;
 mod rpc;
 mod script;
+mod simplex_frame;
+mod simplex_session;
 mod size;
 mod sse;
 
@@ -66,6 +70,8 @@ pub use pair::pair;
 pub use profile::profile;
 pub use responder::responder_ops;
 pub use rpc::{envelope, rpc_ops};
+pub use simplex_frame::simplex_frame;
+pub use simplex_session::simplex_session;
 pub use size::size;
 pub use sse::sse;
 
@@ -91,6 +97,8 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("profile", profile),
     ("responder_ops", responder_ops),
     ("rpc_ops", rpc_ops),
+    ("simplex_frame", simplex_frame),
+    ("simplex_session", simplex_session),
     ("size", size),
     ("sse", sse),
 ];

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::pick::{ShapeError, pick, tag};
+use super::pick::{ShapeError, pick, tag, word};
 use super::{Contact, Group};
 use crate::json::{Object, Str};
 use crate::simplex::ContactRequestId;
@@ -170,14 +170,14 @@ impl<'f> Plan<'f> {
         let found = pick(response, ["connLink", "connectionPlan"])?;
         let object = found.need_object(1)?;
         let inside = pick(object, ["invitationLinkPlan", "contactAddressPlan", "groupLinkPlan"])?;
-        let kind = match plain(tag(object)) {
+        let kind = match &*word(tag(object)) {
             "invitationLink" => PlanKind::Invitation,
             "contactAddress" => PlanKind::Address,
             "groupLink" => PlanKind::Group,
             _ => PlanKind::Other,
         };
         let inside = (0..3).find_map(|place| inside.object(place));
-        let state = match plain(inside.and_then(tag)) {
+        let state = match &*word(inside.and_then(tag)) {
             "ok" => PlanState::New,
             "ownLink" => PlanState::Own,
             "known" | "contactViaAddress" => PlanState::Known,
@@ -207,10 +207,6 @@ impl<'f> Plan<'f> {
             object,
         })
     }
-}
-
-pub(super) fn plain(text: Option<Str<'_>>) -> &str {
-    text.and_then(|text| text.as_plain()).unwrap_or_default()
 }
 
 /// Somebody's wish to connect.

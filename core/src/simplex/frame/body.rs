@@ -2,9 +2,8 @@
 
 use core::fmt;
 
-use super::address::plain;
 use super::item::{ChatItem, ChatPage};
-use super::pick::{List, ShapeError, pick};
+use super::pick::{List, ShapeError, pick, word};
 use super::{Address, Contact, ContactRequest, Group, Member, Plan, User};
 use crate::json::{Object, Str, Value};
 use crate::simplex::error::CoreError;
@@ -167,8 +166,7 @@ pub fn event_names() -> impl Iterator<Item = &'static str> {
 
 impl<'f> Body<'f> {
     pub(super) fn read(tag: Str<'f>, response: Object<'f>) -> Result<Self, ShapeError> {
-        // The core's tags have no escapes.
-        let Some(tag) = tag.as_plain() else { return Ok(Self::Unknown) };
+        let tag = &*word(Some(tag));
         match tag {
             "chatRunning" => return Ok(Self::ChatRunning),
             "chatStopped" => return Ok(Self::ChatStopped),
@@ -389,6 +387,6 @@ impl<'f> VersionInfo<'f> {
     /// The version, if it is written as one.
     #[must_use]
     pub fn version(&self) -> Option<CoreVersion> {
-        plain(Some(self.text)).parse().ok()
+        word(Some(self.text)).parse().ok()
     }
 }

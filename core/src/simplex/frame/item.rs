@@ -2,8 +2,7 @@
 
 use core::fmt;
 
-use super::address::plain;
-use super::pick::{ShapeError, pick, tag};
+use super::pick::{ShapeError, pick, tag, word};
 use super::{Group, Member};
 use crate::chat::size::MAX_RECEIVE_MENTIONS;
 use crate::chat::{
@@ -38,7 +37,7 @@ impl<'f> Direction<'f> {
     fn read(object: Option<Object<'f>>) -> Result<Self, ShapeError> {
         let Some(object) = object else { return Ok(Self::Other) };
         let found = pick(object, ["type", "groupMember"])?;
-        Ok(match plain(found.str(0)) {
+        Ok(match &*word(found.str(0)) {
             "directSnd" => Self::DirectSent,
             "directRcv" => Self::DirectReceived,
             "groupSnd" => Self::GroupSent,
@@ -249,7 +248,7 @@ impl<'f> ChatItem<'f> {
         let content = found.object(2).and_then(|content| pick(content, ["msgContent"]).ok());
         let message = content.and_then(|content| content.object(0));
         let message = message.and_then(|message| pick(message, ["type", "text"]).ok());
-        let text = message.filter(|message| plain(message.str(0)) == "text");
+        let text = message.filter(|message| &*word(message.str(0)) == "text");
         Ok(Self {
             chat: info.chat,
             group: info.group,
@@ -258,7 +257,7 @@ impl<'f> ChatItem<'f> {
             id: ItemId(meta.need_int(0)?),
             shared_msg_id: meta.str(1),
             time: meta.str(2),
-            status: ItemStatus::of(plain(meta.object(3).and_then(tag))),
+            status: ItemStatus::of(&word(meta.object(3).and_then(tag))),
             is_edited: meta.is(4),
             is_deleted: meta.value(5).is_some(),
             is_live: meta.is(6),
@@ -465,7 +464,7 @@ impl<'f> ChatInfo<'f> {
     pub(super) fn read(object: Object<'f>) -> Result<Self, ShapeError> {
         let found = pick(object, ["type", "contact", "groupInfo", "groupChatScope"])?;
         let mut info = Self { chat: None, group: None, is_scoped: found.value(3).is_some() };
-        match plain(found.str(0)) {
+        match &*word(found.str(0)) {
             "direct" => {
                 let contact = pick(found.need_object(1)?, ["contactId"])?;
                 info.chat = Some(Chat::Direct(ContactId(contact.need_int(0)?)));

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::pick::{ShapeError, pick};
+use super::pick::{ShapeError, pick, word};
 use crate::chat::{ContactId, GroupId, GroupMemberId, MemberId};
 use crate::json::{Object, Str, Value};
 use crate::profile::PeerType;
@@ -37,7 +37,7 @@ impl<'f> Peer<'f> {
     fn of(profile: Option<Object<'f>>) -> Self {
         let name = profile.and_then(|profile| pick(profile, ["peerType"]).ok()?.str(0));
         let Some(name) = name else { return Self::Known(PeerType::Human) };
-        let known = name.as_plain().and_then(PeerType::named);
+        let known = PeerType::named(&word(Some(name)));
         known.map_or(Self::Unknown(name), Self::Known)
     }
 }

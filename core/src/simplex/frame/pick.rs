@@ -107,6 +107,31 @@ impl<'f, const N: usize> Picked<'f, N> {
     }
 }
 
+/// A word of the core's, by what it means: written without escapes, as the core does it, it is
+/// borrowed; else it is decoded, as far as words of the core are long.
+pub(super) struct Word<'f> {
+    plain: Option<&'f str>,
+    bytes: [u8; 40],
+    len: usize,
+}
+
+pub(super) fn word(text: Option<Str<'_>>) -> Word<'_> {
+    let plain = text.map_or(Some(""), |text| text.as_plain());
+    let mut bytes = [0; 40];
+    let decoded = text.filter(|_| plain.is_none()).and_then(|text| text.decode(&mut bytes).ok());
+    let len = decoded.map_or(0, str::len);
+    Word { plain, bytes, len }
+}
+
+impl core::ops::Deref for Word<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        let decoded = || self.bytes.get(..self.len).map(core::str::from_utf8);
+        self.plain.or_else(|| decoded()?.ok()).unwrap_or_default()
+    }
+}
+
 /// The tag of a union: its member `type`.
 pub(super) fn tag(object: Object<'_>) -> Option<Str<'_>> {
     pick(object, ["type"]).ok()?.str(0)

@@ -66,21 +66,25 @@ impl Window {
 }
 
 /// The newest items of a conversation.
-struct Newest([i64; OVERLAP]);
+struct Newest {
+    ids: [i64; OVERLAP],
+    /// After which item something may be missing.
+    missing: Option<i64>,
+}
 
 impl Newest {
     fn insert(&mut self, id: i64) {
-        if let Some(oldest) = self.0.iter_mut().min() {
+        if let Some(oldest) = self.ids.iter_mut().min() {
             *oldest = id.max(*oldest);
         }
     }
 
     fn high(&self) -> i64 {
-        self.0.iter().copied().max().unwrap_or(0)
+        self.ids.iter().copied().max().unwrap_or(0)
     }
 
     fn low(&self) -> i64 {
-        self.0.iter().copied().min().unwrap_or(0)
+        self.ids.iter().copied().min().unwrap_or(0)
     }
 }
 
@@ -88,12 +92,53 @@ pub(super) struct Chats {
     seen: Window,
     newest: BTreeMap<Chat, Newest>,
     max: usize,
+    /// How often something may have been missed.
+    gaps: u64,
+    /// Whether something may have been missed in conversations that are not known here.
+    is_missing: bool,
+    /// The newest item of any conversation when all were looked at; `None` before that.
+    pub(super) looked_up_to: Option<ItemId>,
 }
 
 impl Chats {
     pub(super) const fn new(max: usize) -> Self {
         let seen = Window { high: None, bits: [0; WORDS] };
-        Self { seen, newest: BTreeMap::new(), max }
+        let newest = BTreeMap::new();
+        Self { seen, newest, max, gaps: 0, is_missing: false, looked_up_to: None }
+    }
+
+    /// A connection has ended: from here on something may be missing in each conversation, until
+    /// it has been looked through.
+    pub(super) fn gap(&mut self) {
+        self.gaps = self.gaps.saturating_add(1);
+        self.is_missing = true;
+        for newest in self.newest.values_mut() {
+            newest.missing = newest.missing.or(Some(newest.low()));
+        }
+    }
+
+    /// Which gap was the last one.
+    pub(super) const fn gaps(&self) -> u64 {
+        self.gaps
+    }
+
+    /// A conversation was looked through since that gap.
+    pub(super) fn complete(&mut self, chat: Chat, gap: u64) {
+        if gap == self.gaps {
+            if let Some(newest) = self.newest.get_mut(&chat) {
+                newest.missing = None;
+            }
+        }
+    }
+
+    /// Nothing is missing but in these conversations.
+    pub(super) fn complete_but(&mut self, missing: impl Fn(Chat) -> bool) {
+        self.is_missing = false;
+        for (chat, newest) in &mut self.newest {
+            if !missing(*chat) {
+                newest.missing = None;
+            }
+        }
     }
 
     /// The highest number of any item.
@@ -125,12 +170,13 @@ impl Chats {
                 _ => return,
             };
         }
-        self.newest.insert(chat, Newest([item.0; OVERLAP]));
+        let missing = self.looked_up_to.filter(|_| self.is_missing).map(|item| item.0);
+        self.newest.insert(chat, Newest { ids: [item.0; OVERLAP], missing });
     }
 
     /// The item after which this conversation is looked through again.
     pub(super) fn after(&self, chat: Chat) -> Option<ItemId> {
-        self.newest.get(&chat).map(|newest| ItemId(newest.low()))
+        self.newest.get(&chat).map(|newest| ItemId(newest.missing.unwrap_or(newest.low())))
     }
 
     /// The highest item of this conversation.
@@ -205,6 +251,33 @@ mod tests {
         // An old one does not take it further back.
         chats.see(chat(1), ItemId(3));
         assert_eq!(chats.after(chat(1)), Some(ItemId(101)));
+    }
+
+    #[test]
+    fn what_may_be_missing_is_remembered_until_it_was_looked_for() {
+        let mut chats = Chats::new(4);
+        chats.looked_up_to = Some(ItemId(90));
+        chats.see(chat(1), ItemId(100));
+        chats.gap();
+        for id in 110..130 {
+            chats.see(chat(1), ItemId(id));
+            chats.see(chat(2), ItemId(id + 100));
+        }
+        // In one that was not known, from the last look on.
+        assert_eq!(chats.after(chat(1)), Some(ItemId(100)));
+        assert_eq!(chats.after(chat(2)), Some(ItemId(90)));
+        let first = chats.gaps();
+        chats.gap();
+        chats.complete(chat(1), first);
+        assert_eq!(chats.after(chat(1)), Some(ItemId(100)), "there was another gap");
+        chats.complete(chat(1), chats.gaps());
+        assert_eq!(chats.after(chat(1)), Some(ItemId(122)));
+        chats.gap();
+        chats.complete_but(|known| known == chat(2));
+        assert_eq!(chats.after(chat(1)), Some(ItemId(122)));
+        assert_eq!(chats.after(chat(2)), Some(ItemId(90)));
+        chats.see(chat(3), ItemId(400));
+        assert_eq!(chats.after(chat(3)), Some(ItemId(400)));
     }
 
     #[test]

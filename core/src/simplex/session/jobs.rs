@@ -113,13 +113,15 @@ pub(super) struct Look {
     pub(super) is_search: bool,
     /// Whether something in the pages so far could not be read.
     pub(super) is_blurred: bool,
+    /// Which gap it is to close.
+    pub(super) gap: u64,
     /// Not before this time.
     pub(super) at: Instant,
 }
 
 impl Look {
-    pub(super) const fn new(chat: Chat, after: Option<ItemId>, at: Instant) -> Self {
-        Self { chat, after, is_search: false, is_blurred: false, at }
+    pub(super) const fn new(chat: Chat, after: Option<ItemId>, gap: u64, at: Instant) -> Self {
+        Self { chat, after, is_search: false, is_blurred: false, gap, at }
     }
 }
 

@@ -41,7 +41,7 @@ use super::{Backoff, UserId};
 use crate::binding::Binding;
 use crate::chat::caller::CallId;
 use crate::chat::session::{self as chats_of, Declared, Origin};
-use crate::chat::{Chat, Item, ItemId};
+use crate::chat::{Chat, Item};
 use crate::rpc::session::{ServiceEvent, ServiceMessage, ServiceOutput, ServiceReplyKind};
 use crate::rpc::{Executed, Retry};
 use crate::simplex::journal::Journal;
@@ -127,8 +127,6 @@ pub struct Session<B> {
     /// The conversations that are to be looked through.
     looks: VecDeque<Look>,
     is_looking: bool,
-    /// The newest item of any conversation at the last look; `None` before the first one.
-    looked_up_to: Option<ItemId>,
     strays: u64,
     journal: Journal,
     /// The time of day at a time of the driver's.
@@ -177,7 +175,6 @@ impl<B: Binding> Session<B> {
             unconfirmed: Vec::new(),
             looks: VecDeque::new(),
             is_looking: false,
-            looked_up_to: None,
             strays: 0,
             journal: Journal::volatile(config.journal),
             clock: None,
@@ -308,6 +305,7 @@ impl<B: Binding> Session<B> {
         let connection = self.link(link);
         connection.backoff.disconnected(now);
         let wait = connection.backoff.next_wait();
+        let was_up = connection.is_up();
         connection.state = State::Waiting(now.saturating_add(wait));
         let attempt = connection.backoff.attempt();
         let urgent = core::mem::take(&mut connection.urgent);
@@ -317,6 +315,10 @@ impl<B: Binding> Session<B> {
         if link == Link::Chat {
             self.phase = Phase::Offline;
             self.is_looking = false;
+        }
+        if was_up {
+            // What the core had told this connection may not have arrived.
+            self.chats.gap();
         }
         for job in urgent {
             // A page that was not even asked for.
@@ -332,9 +334,14 @@ impl<B: Binding> Session<B> {
         for job in back.into_iter().rev() {
             self.link(link).queue.push_front(job);
         }
-        if link == Link::Service && self.service_link.queue.is_empty() {
-            // It is tried again when there is something to send.
-            self.service_link.state = State::Off;
+        if link == Link::Service {
+            if self.service_link.queue.is_empty() {
+                // It is tried again when there is something to send.
+                self.service_link.state = State::Off;
+            }
+            if was_up && matches!(self.phase, Phase::Ready(_)) {
+                self.look_again();
+            }
         }
     }
 

@@ -14,7 +14,7 @@
 //! more: a bot asks which conversations have something new, a caller looks where a call is open. Items that were seen are passed over. A page waits until the bot has room for the commands
 //! that can stand in it.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use super::Session;
@@ -65,14 +65,14 @@ impl<B: Binding> Session<B> {
     /// Begins to look through the conversations: those of open calls, and all of a bot's that have
     /// something new.
     pub(super) fn look_again(&mut self) {
-        self.is_looking = false;
         if self.serves {
             self.chat_link.urgent.push_back(Job::Overview);
             return;
         }
         let chats = self.chats.by_age();
         let called = chats.into_iter().filter(|chat| self.calls.values().any(|at| at == chat));
-        let looks = called.map(|chat| (chat, self.known(chat))).collect();
+        let looks: BTreeMap<Chat, Extent> = called.map(|chat| (chat, self.known(chat))).collect();
+        self.chats.complete_but(|chat| looks.contains_key(&chat));
         self.look_at(looks);
     }
 
@@ -85,22 +85,24 @@ impl<B: Binding> Session<B> {
     /// Looks through these conversations, the one with the newest item first, and once if one is to
     /// be looked through already.
     fn look_at(&mut self, mut chats: BTreeMap<Chat, Extent>) {
+        let (gap, at) = (self.chats.gaps(), self.now);
         for look in &mut self.looks {
             if let Some((after, _)) = chats.remove(&look.chat) {
                 look.after = look.after.min(after);
+                look.gap = gap;
             }
         }
         let mut chats: Vec<(Chat, Extent)> = chats.into_iter().collect();
         chats.sort_by_key(|(_, (_, newest))| core::cmp::Reverse(*newest));
-        let at = self.now;
-        self.looks.extend(chats.into_iter().map(|(chat, (after, _))| Look::new(chat, after, at)));
+        let looks = chats.into_iter().map(|(chat, (after, _))| Look::new(chat, after, gap, at));
+        self.looks.extend(looks);
     }
 
     /// The core has said which conversations there are, the one with the newest activity first, or
     /// not. The core numbers items over all conversations, so one whose newest item is not after
     /// the newest one of the last look has nothing new.
     pub(super) fn overviewed(&mut self, body: Result<Body<'_>, ShapeError>) {
-        let before = self.looked_up_to;
+        let before = self.chats.looked_up_to;
         let (mut count, mut is_whole) = (0_u32, false);
         let mut found = Vec::new();
         let is_shown = matches!(body, Ok(Body::Chats(_)));
@@ -133,10 +135,12 @@ impl<B: Binding> Session<B> {
                 _ => {}
             }
         }
+        let pending: BTreeSet<Chat> = self.looks.iter().map(|look| look.chat).collect();
+        self.chats.complete_but(|chat| looks.contains_key(&chat) || pending.contains(&chat));
         self.look_at(looks);
         if is_shown {
             let newest = found.iter().map(|(_, id)| *id).max();
-            self.looked_up_to = before.max(newest).or(Some(ItemId(0)));
+            self.chats.looked_up_to = before.max(newest).or(Some(ItemId(0)));
         }
     }
 
@@ -148,7 +152,8 @@ impl<B: Binding> Session<B> {
         match self.looks.iter_mut().find(|look| look.chat == chat) {
             Some(look) => look.after = look.after.min(after),
             None if has_room => {
-                self.looks.push_back(Look::new(chat, after, at));
+                let gap = self.chats.gaps();
+                self.looks.push_back(Look::new(chat, after, gap, at));
             }
             None => {}
         }
@@ -166,7 +171,7 @@ impl<B: Binding> Session<B> {
             let same = self.unconfirmed.iter().filter(|sent| sent.message.chat == chat);
             // `None`, when nothing was known, sorts before every item.
             let after = same.map(|sent| sent.after).min().flatten();
-            Look { is_search: true, ..Look::new(chat, after, now) }
+            Look { is_search: true, ..Look::new(chat, after, 0, now) }
         } else {
             let page = usize::try_from(self.config.page).unwrap_or(usize::MAX);
             let open = self.chat.open_requests().saturating_add(page);
@@ -198,6 +203,8 @@ impl<B: Binding> Session<B> {
         let Ok(Body::Chat(page)) = body else {
             if look.is_search {
                 self.cannot_know(look.chat);
+            } else {
+                self.chats.complete(look.chat, look.gap);
             }
             return;
         };
@@ -232,6 +239,8 @@ impl<B: Binding> Session<B> {
             } else {
                 self.settle(look.chat);
             }
+        } else {
+            self.chats.complete(look.chat, look.gap);
         }
     }
 
