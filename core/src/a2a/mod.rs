@@ -22,7 +22,7 @@
 //! | what an answer is: the events of a stream, the states of a task | [`StreamEvent`], [`TaskState`] |
 //! | whether a message is one of A2A 1.0, field by field | [`check_params`], [`check_result`] |
 //! | a request on its way to an agent's HTTP interface, and the answer on its way back | [`Incoming`], [`Answer`] |
-//! | what a proxy and a gateway read in a card, and the tasks and requests that they make | [`Interface`], [`MadeTask`], [`write_with_headers`] |
+//! | what a proxy and a gateway read in a card, and the tasks and requests that they make | [`Interface`], [`MadeTask`], [`write_with_headers`], `GatewayRequest` |
 //! | whose contexts and tasks are (feature `alloc`) | `ownership` |
 //! | errors with their reasons | [`A2aError`], [`ErrorBody`] |
 
@@ -31,6 +31,8 @@ mod check;
 pub mod credential;
 mod error;
 mod forward;
+#[cfg(feature = "alloc")]
+mod gateway;
 mod headers;
 mod interface;
 mod made;
@@ -51,6 +53,8 @@ pub use check::{
 pub use credential::{Carrier, sets_push_config};
 pub use error::{A2aError, ErrorBody};
 pub use forward::{Answer, AnswerFault, Cause, Incoming, Refused, write_invalid_answer};
+#[cfg(feature = "alloc")]
+pub use gateway::GatewayRequest;
 pub use headers::write_with_headers;
 pub use interface::{Interface, JSONRPC_BINDING, credential_parameters, write_gateway_card};
 pub use made::MadeTask;

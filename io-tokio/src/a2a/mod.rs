@@ -5,14 +5,16 @@
 //! ```
 //!
 //! [`Proxy`] is a [`Handler`](crate::bot::Handler): a bot with it answers `/_call a2a` and Service
-//! RPC for an agent on HTTP. What may go to the agent, whose tasks are whose and what a challenge
+//! RPC for an agent on HTTP. [`Gateway`] is a local HTTP server whose agent is in a conversation. What may go to the agent, whose tasks are whose and what a challenge
 //! becomes is [`agentwire_core::a2a`]'s.
 
 mod exchange;
+mod gateway;
 mod proxy;
 mod source;
 mod upstream;
 
 pub use crate::http::HttpError;
+pub use gateway::{Gateway, GatewayConfig, GatewayError, INTERFACE_PATH};
 pub use proxy::{Proxy, ProxyConfig};
 pub use upstream::{Upstream, UpstreamConfig, UpstreamError};

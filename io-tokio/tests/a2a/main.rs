@@ -3,4 +3,5 @@
 #![allow(missing_docs, clippy::std_instead_of_alloc)]
 
 mod agent;
+mod gateway;
 mod proxy;
