@@ -4,6 +4,7 @@
 //! - [`link`]: where a chat core is, and one connection to it.
 //! - [`client`]: calls agents and bots, in a direct chat or in a group.
 //! - [`bot`]: answers calls with handlers of its own.
+//! - [`gateway`] (feature `gateway`): a local MCP server for agent hosts.
 //! - [`reach`]: whom a call is for, as a person writes it, and how it gets there.
 //! - [`a2a`] (feature `a2a`): A2A agents on HTTP, made reachable over SimpleX, and the other way
 //!   round.
@@ -20,6 +21,8 @@ pub mod a2a;
 mod agent;
 pub mod bot;
 pub mod client;
+#[cfg(feature = "gateway")]
+pub mod gateway;
 #[cfg(feature = "a2a")]
 mod http;
 pub mod link;

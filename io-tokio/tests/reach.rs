@@ -41,7 +41,7 @@ async fn port(server: &Server, profile: Profile) -> Core {
 /// ann's client, and a bot that serves MCP on both transports, with its address. They share the
 /// group `team`, and are contacts if `are_connected`.
 async fn world(are_connected: bool) -> (Client, Bot, String) {
-    let network = Network::new(1);
+    let network = Network::in_real_time(1);
     let (ann, bot) = (network.add_profile("ann").unwrap(), network.add_profile("bot").unwrap());
     if are_connected {
         network.connect(&ann, &bot).unwrap();

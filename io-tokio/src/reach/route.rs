@@ -178,6 +178,17 @@ impl Reached {
         self.conversation != Conversation::None
     }
 
+    /// The conversation itself, whatever is declared.
+    #[must_use]
+    pub fn conversation(&self) -> Option<Destination> {
+        Some(Destination::Conversation(match &self.conversation {
+            Conversation::None => return None,
+            &Conversation::Contact(contact) => Target::Contact(contact),
+            &Conversation::Everyone(group) => Target::Everyone(group),
+            Conversation::Member { target, .. } => target.clone(),
+        }))
+    }
+
     /// The contact address, where it is known.
     #[must_use]
     pub fn link(&self) -> Option<&str> {
