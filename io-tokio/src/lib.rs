@@ -10,6 +10,7 @@
 //!   round.
 //! - [`rmcp`] (feature `rmcp`): servers and clients of the official Rust SDK of MCP.
 //! - [`server`]: the loopback behind the WebSocket API of chat cores.
+//! - [`mcp`] (feature `mcp`, Unix): an MCP server behind bots, or before local HTTP clients.
 //! - [`stdio`] (feature `mcp`, Unix): an MCP server as a child process, spoken to over its
 //!   standard streams.
 //! - [`journal`] (feature `sqlite`): the call journal on disk.
@@ -26,6 +27,8 @@ pub mod gateway;
 #[cfg(feature = "a2a")]
 mod http;
 pub mod link;
+#[cfg(all(feature = "mcp", unix))]
+pub mod mcp;
 pub mod network;
 mod not_sent;
 pub mod reach;

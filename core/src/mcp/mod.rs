@@ -30,6 +30,7 @@
 //! | [`Caching`], [`Scope`] | how long a result can be kept, and for whom |
 //! | [`write_unsupported_version`] and its kin | errors with their data |
 //! | `pins` (feature `canonical`) | tool definitions pinned at first sight |
+//! | [`http`] | the headers of Streamable HTTP |
 //! | `bridge` (feature `alloc`) | many callers, one server |
 //!
 //! The checks are stricter than the published JSON schema, which takes a notification with an id, a
@@ -44,6 +45,7 @@ mod caching;
 mod check;
 mod error;
 mod fault;
+pub mod http;
 mod method;
 #[cfg(feature = "canonical")]
 pub mod pins;

@@ -121,7 +121,7 @@ pub struct Ended {
     pub status: Option<ExitStatus>,
     /// Whether a member of its process group had to be killed.
     pub killed: bool,
-    pub(super) stderr: Arc<str>,
+    pub(crate) stderr: Arc<str>,
 }
 
 impl Ended {

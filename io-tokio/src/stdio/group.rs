@@ -11,24 +11,24 @@ use rustix::process::{
 /// included. After the last one is gone the number is never used again here: every method ends
 /// the watch at the first sign that the group is empty.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     leader: Option<Pid>,
 }
 
 impl Group {
     /// The group led by the process with this number.
-    pub(super) fn of(leader: Option<u32>) -> Self {
+    pub(crate) fn of(leader: Option<u32>) -> Self {
         let leader = leader.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         Group { leader }
     }
 
     /// Asks every member to end.
-    pub(super) fn terminate(&mut self) {
+    pub(crate) fn terminate(&mut self) {
         self.signal(Signal::TERM);
     }
 
     /// Ends every member.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.signal(Signal::KILL);
     }
 
@@ -42,7 +42,7 @@ impl Group {
 
     /// Whether a member is left. To be asked only after the leader has been waited for: members
     /// that became our own children (as process 1 or a subreaper) are waited for here.
-    pub(super) fn is_alive(&mut self) -> bool {
+    pub(crate) fn is_alive(&mut self) -> bool {
         let Some(leader) = self.leader else { return false };
         while let Ok(Some(_)) = waitpgid(leader, WaitOptions::NOHANG) {}
         if test_kill_process_group(leader).is_err() {

@@ -12,7 +12,7 @@ const KEEP: usize = 64 * 1024;
 
 /// One line, without its line feed and a carriage return before it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(crate) enum Line<'a> {
     /// A line of UTF-8 text within the limit.
     Text(&'a str),
     /// A line above the limit, skipped; its first bytes.
@@ -23,20 +23,20 @@ pub(super) enum Line<'a> {
 
 /// Reads lines of at most `limit` bytes and skips the rest.
 #[derive(Debug)]
-pub(super) struct LineReader<R> {
+pub(crate) struct LineReader<R> {
     source: BufReader<R>,
     line: Vec<u8>,
     limit: usize,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    pub(super) fn new(source: R, limit: usize) -> Self {
+    pub(crate) fn new(source: R, limit: usize) -> Self {
         LineReader { source: BufReader::new(source), line: Vec::new(), limit }
     }
 
     /// The next line that is not empty, or `None` at the end of the stream. What stands before
     /// the end without a line feed counts as a line.
-    pub(super) async fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         loop {
             self.line.clear();
             if self.line.capacity() > KEEP {

@@ -53,12 +53,12 @@
 //! ```
 
 mod error;
-mod group;
-mod line;
+pub(crate) mod group;
+pub(crate) mod line;
 mod message;
 mod routes;
-mod supervise;
-mod tail;
+pub(crate) mod supervise;
+pub(crate) mod tail;
 
 use core::fmt;
 use core::time::Duration;
@@ -142,7 +142,7 @@ impl ServerCommand {
         &self.program
     }
 
-    fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command
             .args(&self.args)
@@ -370,7 +370,11 @@ impl StdioServer {
             writer: tokio::spawn(supervise::write(stdin, lines)),
             errors: tokio::spawn(async move { errors.drain(stderr).await }),
             tail: Arc::clone(&tail),
-            routes: Arc::clone(&routes),
+            grace: routes.options.grace,
+            on_end: {
+                let routes = Arc::clone(&routes);
+                Box::new(move |ended| routes.end(ended))
+            },
         };
         let (close, closed) = oneshot::channel();
         let supervisor = tokio::spawn(supervisor.run(closed));
@@ -496,7 +500,7 @@ impl StdioServer {
 }
 
 /// The time after this span; for one that no clock can hold, a time nobody waits for.
-fn deadline(span: Duration) -> Instant {
+pub(crate) fn deadline(span: Duration) -> Instant {
     const LONG: Duration = Duration::from_secs(30 * 365 * 86_400);
     let now = Instant::now();
     now.checked_add(span).unwrap_or_else(|| now + LONG)

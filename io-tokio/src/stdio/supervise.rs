@@ -48,20 +48,23 @@ pub(super) async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Strin
 }
 
 /// A running child and everything that hangs on it.
-pub(super) struct Supervisor {
+pub(crate) struct Supervisor {
     // Dropped first: the group is killed before its leader can be waited for.
-    pub(super) group: Group,
-    pub(super) child: Child,
-    pub(super) reader: JoinHandle<()>,
-    pub(super) writer: JoinHandle<()>,
-    pub(super) errors: JoinHandle<()>,
-    pub(super) tail: Arc<Tail>,
-    pub(super) routes: Arc<Routes>,
+    pub(crate) group: Group,
+    pub(crate) child: Child,
+    pub(crate) reader: JoinHandle<()>,
+    pub(crate) writer: JoinHandle<()>,
+    pub(crate) errors: JoinHandle<()>,
+    pub(crate) tail: Arc<Tail>,
+    /// How long the group has between SIGTERM and SIGKILL.
+    pub(crate) grace: Duration,
+    /// Told as soon as the end is known, before what is left of the group is ended.
+    pub(crate) on_end: Box<dyn Fn(&Ended) + Send + Sync>,
 }
 
 impl Supervisor {
     /// Waits for the end, or for `close` to be sent or dropped, and leaves no process behind.
-    pub(super) async fn run(mut self, close: oneshot::Receiver<()>) -> Ended {
+    pub(crate) async fn run(mut self, close: oneshot::Receiver<()>) -> Ended {
         let (cause, mut status) = tokio::select! {
             biased;
             _ = close => (Cause::Closed, None),
@@ -79,7 +82,7 @@ impl Supervisor {
         }
         let cause = if status.is_some() { Cause::Exited } else { cause };
         let mut ended = Ended { cause, status, killed: false, stderr: self.tail.text().into() };
-        self.routes.end(&ended);
+        (self.on_end)(&ended);
         self.stop(&mut ended).await;
         ended.stderr = self.tail.text().into();
         ended
@@ -92,7 +95,7 @@ impl Supervisor {
             ended.status = self.exit(Instant::now() + END_OF_INPUT).await;
         }
         self.group.terminate();
-        let grace = deadline(self.routes.options.grace);
+        let grace = deadline(self.grace);
         if !self.gone(ended, grace).await {
             ended.killed = true;
             self.group.kill();

@@ -7,17 +7,17 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// A ring that keeps the last `limit` bytes it was given.
 #[derive(Debug)]
-pub(super) struct Tail {
+pub(crate) struct Tail {
     bytes: Mutex<VecDeque<u8>>,
     limit: usize,
 }
 
 impl Tail {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Tail { bytes: Mutex::new(VecDeque::new()), limit }
     }
 
-    fn push(&self, chunk: &[u8]) {
+    pub(crate) fn push(&self, chunk: &[u8]) {
         let chunk = &chunk[chunk.len().saturating_sub(self.limit)..];
         let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let over = (bytes.len() + chunk.len()).saturating_sub(self.limit);
@@ -26,13 +26,13 @@ impl Tail {
     }
 
     /// What is kept, as text; a byte that is not UTF-8 becomes U+FFFD.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
     }
 
     /// Reads `source` to its end.
-    pub(super) async fn drain(&self, mut source: impl AsyncRead + Unpin) {
+    pub(crate) async fn drain(&self, mut source: impl AsyncRead + Unpin) {
         let mut chunk = vec![0; 8192];
         loop {
             match source.read(&mut chunk).await {

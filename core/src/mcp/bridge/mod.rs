@@ -342,10 +342,10 @@ impl Bridge {
             return Err(problem(Problem::MethodNotFound));
         }
         match &self.server.status {
-            Status::Refused(_) => return Err(problem(Problem::Refused)),
-            Status::Down => {
+            Status::Down | Status::Refused(Refusal::NoAnswer) => {
                 return Err(problem(Problem::Down { retry_after: self.server.retry_after }));
             }
+            Status::Refused(_) => return Err(problem(Problem::Refused)),
             Status::Opening | Status::Up => {}
         }
         let params = request.params.and_then(|params| params.as_object());
@@ -663,9 +663,12 @@ impl Bridge {
             }
             server::Next::Refused => {
                 self.waiting.clear();
+                let is_silent = self.server.status == Status::Refused(Refusal::NoAnswer);
+                let down = Problem::Down { retry_after: self.server.retry_after };
+                let problem = if is_silent { down } else { Problem::Refused };
                 while let Some((call, _)) = self.calls.first_key_value() {
                     let call = *call;
-                    self.fail(call, Problem::Refused);
+                    self.fail(call, problem.clone());
                 }
             }
         }

@@ -3,10 +3,11 @@
 use alloc::string::String;
 use core::time::Duration;
 
+use super::output::Final;
 use super::text::push_written;
 use crate::binding::Failure;
 use crate::json::Writer;
-use crate::jsonrpc::{self, ErrorId};
+use crate::jsonrpc::{self, ErrorId, IdKind, Message};
 use crate::mcp::Fault;
 
 /// Which limit of time a call ran into.
@@ -143,6 +144,26 @@ impl Problem {
             }
             _ => return None,
         })
+    }
+
+    /// The answer with which a driver turns a request away before the machine sees it.
+    ///
+    /// ```
+    /// use agentwire_core::mcp::bridge::Problem;
+    /// let request = r#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#;
+    /// assert_eq!(
+    ///     Problem::Busy { limit: 8 }.answer(request).text,
+    ///     r#"{"jsonrpc":"2.0","id":"a","error":{"code":-32603,"message":"too many calls are open","data":{"reason":"busy","capacity":8}}}"#
+    /// );
+    /// ```
+    pub fn answer(self, request: &str) -> Final {
+        let id = match Message::parse(request) {
+            Ok(Message::Request(request)) => Some(request.id),
+            _ => None,
+        };
+        let id = id.filter(|id| matches!(id.kind(), IdKind::String | IdKind::Integer));
+        let text = self.write(id.map(|id| id.get()), request);
+        Final { text, problem: Some(self) }
     }
 
     /// The error as a message. `text` is the request, where its path is shown.
