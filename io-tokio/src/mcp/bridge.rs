@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
+use core::task::{Context, Poll, ready};
 use std::sync::Arc;
 
 use agentwire_core::mcp::bridge::{CallerId, Final, Room, Via};
@@ -203,12 +204,16 @@ impl Call {
     /// The next message: any number of notifications, then the answer, then `None`. `None` without an
     /// answer only when the bridge was closed before the call was begun. Cancel safe.
     pub async fn next(&mut self) -> Option<Reply> {
+        core::future::poll_fn(|context| self.poll_next(context)).await
+    }
+
+    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Reply>> {
         if self.has_ended {
-            return None;
+            return Poll::Ready(None);
         }
-        let reply = self.from.recv().await;
+        let reply = ready!(self.from.poll_recv(context));
         self.has_ended = !matches!(reply, Some(Reply::Notification(_)));
-        reply
+        Poll::Ready(reply)
     }
 
     /// The answer; notifications are passed over.

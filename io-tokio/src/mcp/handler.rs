@@ -1,7 +1,8 @@
 //! A server behind a bot: [`McpHandler`].
 
+use core::hash::BuildHasher as _;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::RandomState;
 use std::sync::Arc;
 
 use agentwire_core::binding::{Failure, Standard};

@@ -3,7 +3,7 @@
 //! ```text
 //!   Bot (chat, Service RPC) ─▶ McpHandler ─┐
 //!                                          ├─▶ McpBridge ─▶ a child process, or Streamable HTTP
-//!   local HTTP clients ──────▶ serve_http ─┘
+//!   local HTTP clients ──────▶ Front ──────┘
 //! ```
 //!
 //! Every rule is the machine's ([`agentwire_core::mcp::bridge`]): what may be passed on, whose answer
@@ -43,6 +43,7 @@
 
 mod bridge;
 mod child;
+mod front;
 mod handler;
 mod health;
 mod options;
@@ -50,6 +51,7 @@ mod per_caller;
 mod task;
 
 pub use bridge::{Backend, Call, McpBridge, Reply};
+pub use front::{Front, PATH};
 pub use handler::McpHandler;
 pub use health::{Health, StartError, Trouble};
 pub use options::{Log, Options};

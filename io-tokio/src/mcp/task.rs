@@ -1,8 +1,9 @@
 //! The task that turns the machine: one loop over what callers want, what the server says, and time.
 
+use core::hash::BuildHasher as _;
 use core::time::Duration;
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::RandomState;
 use std::sync::Arc;
 
 use agentwire_core::mcp::bridge::{
@@ -104,6 +105,8 @@ impl Task {
         // The first attempt comes before the first caller.
         self.connect();
         loop {
+            self.flush().await;
+            self.look().await;
             match self.wait().await {
                 Happened::Asked(Some(command)) => {
                     if self.obey(command) {
@@ -118,8 +121,6 @@ impl Task {
                     self.bridge.handle_timeout(now);
                 }
             }
-            self.flush().await;
-            self.look().await;
         }
         self.bridge.disconnected("the bridge was closed");
         self.flush().await;

@@ -99,13 +99,20 @@ pub struct ServerCommand {
     args: Vec<OsString>,
     envs: Vec<(OsString, OsString)>,
     directory: Option<PathBuf>,
+    guard: Vec<OsString>,
 }
 
 impl ServerCommand {
     /// A program, looked up in `PATH` if it is a bare name.
     pub fn new(program: impl Into<OsString>) -> Self {
         let program = program.into();
-        ServerCommand { program, args: Vec::new(), envs: Vec::new(), directory: None }
+        ServerCommand {
+            program,
+            args: Vec::new(),
+            envs: Vec::new(),
+            directory: None,
+            guard: Vec::new(),
+        }
     }
 
     /// Adds one argument.
@@ -136,6 +143,15 @@ impl ServerCommand {
         self
     }
 
+    /// Starts the program by way of another one, which becomes it: these words stand before it on
+    /// the command line. A process that is killed cannot end its children; a guard can have the
+    /// system do that, as `setpriv --pdeathsig KILL` does on Linux.
+    #[must_use]
+    pub fn guard<A: Into<OsString>>(mut self, words: impl IntoIterator<Item = A>) -> Self {
+        self.guard = words.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// The program.
     #[must_use]
     pub fn program(&self) -> &OsStr {
@@ -143,9 +159,10 @@ impl ServerCommand {
     }
 
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut words = self.guard.iter().chain([&self.program]).chain(&self.args);
+        let mut command = Command::new(words.next().unwrap_or(&self.program));
         command
-            .args(&self.args)
+            .args(words)
             .envs(self.envs.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -102,7 +102,11 @@ impl Server {
         let (id, params) = (&request["id"], &request["params"]);
         let number = |name: &str| params[name].as_u64().unwrap_or_default();
         match request["method"].as_str().unwrap_or_default() {
-            "test/seen" => answer(id, &format!(",\"lines\":{}", json!(self.seen))),
+            "test/seen" => {
+                let pid = std::process::id();
+                answer(id, &format!(",\"lines\":{},\"pid\":{pid}", json!(self.seen)));
+            }
+            "initialize" => answer(id, r#","protocolVersion":"2025-06-18","capabilities":{}"#),
             "test/echo" => {
                 answer(id, &format!(",\"line\":{}", json!(self.seen.last())));
             }

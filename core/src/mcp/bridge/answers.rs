@@ -11,8 +11,9 @@ use crate::time::Instant;
 impl Bridge {
     /// Begins a call's idle time anew.
     pub(super) fn touch(&mut self, now: Instant, call: CallId) {
+        let idle = self.config.idle_timeout;
         if let Some(entry) = self.calls.get_mut(&call) {
-            entry.idle_until = now.saturating_add(self.config.idle_timeout);
+            entry.idle_until = now.saturating_add(idle);
         }
     }
 

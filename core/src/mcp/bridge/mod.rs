@@ -360,8 +360,12 @@ impl Bridge {
             request: ask.request.into(),
             stage: Stage::Waiting,
             progress: Progress::default(),
-            idle_until: now.saturating_add(self.config.idle_timeout),
-            total_until: now.saturating_add(self.config.total_timeout),
+            idle_until: now.saturating_add(self.idle(asked.method)),
+            total_until: match asked.method {
+                // A subscription lasts until one side ends it.
+                Method::Listen => Instant::MAX,
+                _ => now.saturating_add(self.config.total_timeout),
+            },
         };
         self.calls.insert(call, entry);
         self.waiting.push_back(call);
@@ -482,6 +486,14 @@ impl Bridge {
     }
 
     // Inside.
+
+    /// How long a call of this method may be without a sign of the server.
+    fn idle(&self, method: Method) -> core::time::Duration {
+        match method {
+            Method::Listen => core::time::Duration::MAX,
+            _ => self.config.idle_timeout,
+        }
+    }
 
     fn exchange(&mut self, purpose: Purpose) -> u64 {
         let key = self.next_exchange;

@@ -65,7 +65,8 @@ impl Bridge {
         notification: &Notification<'_>,
         notice: &Notice<'_>,
     ) {
-        let idle = self.config.idle_timeout;
+        let Some(method) = self.calls.get(&call).map(|entry| entry.asked.method) else { return };
+        let idle = self.idle(method);
         let Some(entry) = self.calls.get_mut(&call) else { return };
         let is_listen = entry.asked.method == Method::Listen;
         let path: &[&str] = match notice.tie {

@@ -593,6 +593,9 @@ fn subscriptions_are_declined_or_passed_with_their_ids() {
     let id = world.begin(1, &listen);
     let (key, sent) = world.sent();
     assert_eq!(sent["id"], key);
+    // It lasts as long as both sides want.
+    world.pass(100_000_000);
+    world.quiet();
     let note = |key: u64| {
         format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{key}}}}}}}"#

@@ -3,7 +3,7 @@
 
 use alloc::string::String;
 
-use crate::json::{Object, Value, Writer};
+use crate::json::{self, Object, Value, Writer};
 use crate::jsonrpc::Id;
 
 /// Appends a JSON text without the white space between its values.
@@ -75,12 +75,7 @@ pub(super) fn push_string(out: &mut String, text: &str) {
 
 /// Appends what a writer writes.
 pub(super) fn push_written(out: &mut String, write: impl Fn(&mut Writer<'_>)) {
-    let mut counter = Writer::new(&mut []);
-    write(&mut counter);
-    let mut buffer = alloc::vec![0; counter.needed()];
-    let mut writer = Writer::new(&mut buffer);
-    write(&mut writer);
-    out.push_str(writer.finish().unwrap_or_default());
+    out.push_str(&json::to_text(write));
 }
 
 /// The value at `path`; none also where a member on the way stands there twice.

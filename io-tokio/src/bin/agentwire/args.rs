@@ -8,6 +8,7 @@ use clap::{Args as Arguments, Command, CommandFactory, Parser, Subcommand, Value
 
 use crate::card::CardArgs;
 use crate::exit::ExitCode;
+use crate::serve::ServeArgs;
 use crate::loopback::LoopbackArgs;
 
 /// Agent-to-agent protocols over chat.
@@ -82,6 +83,7 @@ pub(crate) enum Action {
     Demo(DemoArgs),
     Inspect(InspectArgs),
     Loopback(LoopbackArgs),
+    Serve(ServeArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

@@ -10,9 +10,11 @@ mod demo;
 mod exit;
 mod generate;
 mod input;
+mod guard;
 mod inspect;
 mod loopback;
 mod output;
+mod serve;
 mod signals;
 mod terminal;
 
@@ -26,6 +28,9 @@ use output::Output;
 
 fn main() -> process::ExitCode {
     // No runtime, no thread and no file before this line: `--help` is quick.
+    if let Some(ended) = guard::run() {
+        return ended;
+    }
     let args = Args::read();
     match run(&args) {
         Ok(()) => exit::ExitCode::Ok.into(),
@@ -47,6 +52,9 @@ fn run(args: &Args) -> Result<(), Failure> {
         Some(Action::Inspect(args)) => inspect::run(args, &mut output),
         Some(Action::Completions(args)) => generate::completions(args),
         Some(Action::Man(args)) => generate::man(args),
+        Some(Action::Serve(args)) => {
+            signals::block_on(|shutdown| async { serve::run(args, &mut output, shutdown).await })
+        }
         None => Args::command()
             .error(ErrorKind::MissingSubcommand, "a subcommand or --version is required")
             .exit(),

@@ -1,0 +1,114 @@
+//! `agentwire serve`: what is here, for others.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use agentwire_core::mcp::bridge::Attribution;
+use agentwire_tokio::mcp::{Backend, Front, Log, McpBridge, Options, Servers, StartError};
+use agentwire_tokio::stdio::ServerCommand;
+
+use crate::args::{ServeArgs, ServeMcpArgs, Served};
+use crate::exit::{ExitCode, Failure};
+use crate::guard::guarded;
+use crate::output::Output;
+use crate::signals::Shutdown;
+use crate::terminal::escape;
+
+/// Serves until it is told to end.
+pub(crate) async fn run(
+    args: &ServeArgs,
+    output: &mut Output,
+    shutdown: Shutdown,
+) -> Result<(), Failure> {
+    match &args.what {
+        Served::Mcp(args) => mcp(args, output, shutdown).await,
+    }
+}
+
+async fn mcp(
+    args: &ServeMcpArgs,
+    output: &mut Output,
+    mut shutdown: Shutdown,
+) -> Result<(), Failure> {
+    let mut words = args.command.iter();
+    let Some(program) = words.next() else {
+        return Err(Failure::new(ExitCode::Usage, "no program to serve"));
+    };
+    let backend = Backend::Child(guarded(ServerCommand::new(program).args(words)));
+    let bridge = McpBridge::start(backend, options(args));
+    let ready = tokio::select! {
+        biased;
+        () = shutdown.requested() => {
+            bridge.close().await;
+            return Ok(());
+        }
+        ready = bridge.ready() => ready,
+    };
+    if let Err(error) = ready {
+        bridge.close().await;
+        return Err(error.into());
+    }
+    let mut health = bridge.watch();
+    let servers = Arc::new(Servers::Shared(bridge));
+    let front = Front::listen(args.http, Arc::clone(&servers)).await.map_err(|error| {
+        Failure::new(ExitCode::Refused, format!("cannot listen on {}: {error}", args.http))
+    })?;
+    if output.is_json() {
+        output.json(&serde_json::json!({ "serving": "mcp", "url": front.url() }))?;
+    } else {
+        output.line(format_args!("{}", front.url()))?;
+    }
+    let mut was_up = true;
+    loop {
+        tokio::select! {
+            biased;
+            () = shutdown.requested() => break,
+            changed = health.changed() => if changed.is_err() { break },
+        }
+        let health = health.borrow_and_update().clone();
+        if health.is_up() != was_up {
+            was_up = health.is_up();
+            match &health.trouble {
+                Some(trouble) if !was_up => {
+                    eprintln!("agentwire: the server {}; starting it again", escape(&trouble.what));
+                }
+                _ => eprintln!("agentwire: the server is up again"),
+            }
+        }
+    }
+    front.close().await;
+    if let Some(servers) = Arc::into_inner(servers) {
+        servers.close().await;
+    }
+    Ok(())
+}
+
+fn options(args: &ServeMcpArgs) -> Options {
+    let mut options = Options::default();
+    options.bridge.legacy = args.legacy;
+    options.bridge.idle_timeout = Duration::from_secs(args.idle_timeout);
+    options.bridge.total_timeout = Duration::from_secs(args.total_timeout);
+    options.bridge.max_calls = args.max_calls;
+    options.bridge.max_per_caller = args.max_calls;
+    options.bridge.subscriptions = true;
+    if args.one_at_a_time {
+        options.bridge.attribution = Attribution::OneAtATime;
+    }
+    let name = args.command.first().map(|program| program.to_string_lossy().into_owned());
+    let name = escape(&name.unwrap_or_default()).to_string();
+    // A standard error that nobody reads is no reason to end.
+    options.log = Some(Log::new(move |line| {
+        let _ = std::io::Write::write_fmt(
+            &mut std::io::stderr(),
+            format_args!("{name}: {}\n", escape(line)),
+        );
+    }));
+    options
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        // What it wrote to its standard error has been shown.
+        Failure::new(ExitCode::NoChild, error.to_string())
+    }
+}

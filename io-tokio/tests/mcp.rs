@@ -1,0 +1,578 @@
+//! A server behind the bridge, in good and bad company. As in `stdio`, the server is this file,
+//! started again.
+
+#[path = "stdio/child.rs"]
+mod child;
+
+use core::future::Future;
+use core::time::Duration;
+use std::fs;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use agentwire_core::binding::Standard;
+use agentwire_core::chat::session::Declared;
+use agentwire_core::mcp::bridge::{CallerId, Problem, Room, Status, Via};
+use agentwire_core::rpc::session::ServiceReplyKind;
+use agentwire_tokio::bot::{Bot, BotConfig};
+use agentwire_tokio::client::{CallOptions, Client, RequestOptions, Target};
+use agentwire_tokio::mcp::{
+    Backend, Call, Front, Health, Log, McpBridge, McpHandler, Options, PerCaller, Reply, Servers,
+};
+use agentwire_tokio::network::Network;
+use agentwire_tokio::stdio::ServerCommand;
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+const META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}"#;
+
+fn main() -> ExitCode {
+    if let Ok(mode) = std::env::var(child::VARIABLE) {
+        return child::run(&mode);
+    }
+    // Orphans become children of this process, as they do in a container: a zombie shows.
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).expect("Linux");
+    macro_rules! trials {
+        ($($name:ident)*) => { vec![$(trial(stringify!($name), $name)),*] };
+    }
+    let trials = trials![
+        a_chatty_standard_error_blocks_nobody
+        a_death_in_a_call_is_told_and_the_server_started_again
+        a_server_that_never_starts_is_given_up
+        a_server_that_ends_at_its_start_is_tried_three_times
+        a_server_of_an_older_revision_is_refused_at_once
+        a_server_of_an_older_revision_is_adapted
+        servers_of_their_own_are_bounded_and_end
+        a_further_caller_is_told_that_all_are_busy
+        bad_servers_do_not_spoil_a_good_one
+        a_call_has_its_limits_and_a_late_answer_none
+        payloads_beyond_measure_end_their_call_alone
+        errors_of_the_server_are_no_reason_to_start_it_again
+        a_server_that_does_not_read_is_ended
+        a_caller_that_goes_has_cancelled
+        a_caller_that_takes_nothing_still_gets_its_answer
+        behind_a_bot_in_a_conversation_and_over_service_rpc
+        before_http_clients_answers_and_streams
+        before_http_clients_what_is_refused
+        before_http_clients_a_client_that_goes_has_cancelled
+        closing_leaves_nothing_behind
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn trial<F: Future<Output = ()> + 'static>(name: &str, test: fn() -> F) -> Trial {
+    Trial::test(name, move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(Failed::from)?;
+        runtime
+            .block_on(async { tokio::time::timeout(Duration::from_secs(60), test()).await })
+            .map_err(Failed::from)
+    })
+}
+
+fn command(mode: &str) -> ServerCommand {
+    let program = std::env::current_exe().expect("a running program has a path");
+    ServerCommand::new(program).env(child::VARIABLE, mode)
+}
+
+fn backend(mode: &str) -> Backend {
+    Backend::Child(command(mode))
+}
+
+fn quick() -> Options {
+    let mut options = Options::default();
+    options.backoff.first = Duration::from_millis(20);
+    options.backoff.limit = Duration::from_millis(100);
+    options
+}
+
+async fn start(mode: &str, options: Options) -> McpBridge {
+    let bridge = McpBridge::start(backend(mode), options);
+    bridge.ready().await.expect("it starts");
+    bridge
+}
+
+fn request(id: &str, method: &str, more: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{more}"_meta":{{{META}}}}}}}"#
+    )
+}
+
+fn with_token(method: &str, more: &str) -> String {
+    request("1", method, more).replace("\"_meta\":{", "\"_meta\":{\"progressToken\":\"t\",")
+}
+
+fn call(bridge: &McpBridge, request: &str) -> Call {
+    bridge.call(CallerId(1), request, Room::UNLIMITED, Via::Conversation)
+}
+
+async fn ask(bridge: &McpBridge, method: &str, more: &str) -> Value {
+    let answer = call(bridge, &request("1", method, more)).answer().await.expect("an answer");
+    serde_json::from_str(&answer.text).expect("JSON")
+}
+
+async fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(10), "{what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+async fn healthy(bridge: &McpBridge, what: &str, mut is: impl FnMut(&Health) -> bool) {
+    let mut health = bridge.watch();
+    let seen = health.wait_for(|health| is(health));
+    tokio::time::timeout(Duration::from_secs(10), seen).await.expect(what).expect("it runs");
+}
+
+/// Whether there is a process of this number, a zombie included.
+fn is_there(pid: u64) -> bool {
+    fs::metadata(format!("/proc/{pid}")).is_ok()
+}
+
+async fn a_chatty_standard_error_blocks_nobody() {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let mut options = quick();
+    let taken = Arc::clone(&lines);
+    options.log = Some(Log::new(move |line| taken.lock().unwrap().push(line.len())));
+    let bridge = start("serve", options).await;
+    let start = Instant::now();
+    ask(&bridge, "test/stderr", "\"bytes\":262144,").await;
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    until("all is logged", || lines.lock().unwrap().iter().sum::<usize>() == 262_144).await;
+    assert!(lines.lock().unwrap().iter().all(|len| *len <= 8_192), "a line without end");
+    bridge.close().await;
+}
+
+async fn a_death_in_a_call_is_told_and_the_server_started_again() {
+    let bridge = start("serve", quick()).await;
+    let mut waiting = call(&bridge, &request("\"w\"", "test/slow", "\"ms\":60000,"));
+    let start = Instant::now();
+    let dying = ask(&bridge, "test/die", "").await;
+    assert_eq!(dying["error"]["data"], json!({"reason": "backend_ended", "why": "exit status: 3"}));
+    let answer = waiting.answer().await.expect("an answer");
+    assert!(answer.text.starts_with(r#"{"jsonrpc":"2.0","id":"w","error":"#), "{}", answer.text);
+    assert!(!answer.text.contains("fire"), "what it wrote is not for callers");
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    healthy(&bridge, "it is seen to be down", |health| health.trouble.is_some()).await;
+    let trouble = bridge.health().trouble.expect("it ended");
+    assert!(trouble.stderr.ends_with("the disk is on fire\n"));
+    assert!(!format!("{trouble:?}").contains("fire"));
+    healthy(&bridge, "it comes back", |health| health.is_up() && health.starts == 2).await;
+    assert!(ask(&bridge, "test/echo", "").await["result"].is_object());
+    bridge.close().await;
+}
+
+async fn a_server_that_never_starts_is_given_up() {
+    let backend = Backend::Child(ServerCommand::new("/nonexistent/server"));
+    let bridge = McpBridge::start(backend, quick());
+    let error = bridge.ready().await.expect_err("there is no such program");
+    assert!(error.to_string().starts_with("/nonexistent/server could not be started: "), "{error}");
+    let answer = ask(&bridge, "test/echo", "").await;
+    assert_eq!(answer["error"]["data"]["reason"], "backend_down");
+    assert!(answer["error"]["data"]["retryAfterMs"].is_u64());
+    bridge.close().await;
+}
+
+async fn a_server_that_ends_at_its_start_is_tried_three_times() {
+    let bridge = McpBridge::start(backend("exit"), quick());
+    let error = bridge.ready().await.expect_err("it ends");
+    assert!(error.to_string().ends_with("ended: exit status: 3"), "{error}");
+    assert_eq!(error.stderr(), "no database\n");
+    assert!(bridge.health().starts >= 3);
+    assert!(!bridge.health().is_up());
+    bridge.close().await;
+}
+
+async fn a_server_of_an_older_revision_is_refused_at_once() {
+    let bridge = McpBridge::start(backend("legacy"), quick());
+    let error = bridge.ready().await.expect_err("it is too old");
+    assert!(error.to_string().contains("does not speak MCP revision 2026-07-28"), "{error}");
+    assert!(matches!(bridge.health().status, Status::Refused(_)));
+    assert_eq!(bridge.health().pid, None);
+    let answer = ask(&bridge, "test/echo", "").await;
+    assert_eq!(answer["error"]["data"]["reason"], "backend_revision");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(bridge.health().starts, 1, "it is not tried again");
+    bridge.close().await;
+}
+
+async fn a_server_of_an_older_revision_is_adapted() {
+    let mut options = quick();
+    options.bridge.legacy = true;
+    let bridge = start("legacy", options).await;
+    let seen = ask(&bridge, "test/seen", "").await;
+    let lines = seen["result"]["lines"].as_array().expect("lines");
+    let methods: Vec<Value> = lines
+        .iter()
+        .map(|line| serde_json::from_str::<Value>(line.as_str().unwrap()).unwrap()["method"].take())
+        .collect();
+    assert_eq!(
+        methods,
+        ["server/discover", "initialize", "notifications/initialized", "test/seen"]
+    );
+    assert!(!lines[3].as_str().unwrap().contains("io.modelcontextprotocol"));
+    bridge.close().await;
+}
+
+async fn servers_of_their_own_are_bounded_and_end() {
+    const MAX: usize = 4;
+    let servers =
+        PerCaller::new(backend("serve"), quick()).max(MAX).idle(Duration::from_millis(200));
+    let shared = Arc::new(Servers::PerCaller(servers.clone()));
+    let mut pids = Vec::new();
+    for caller in 0..40 {
+        let text = request("1", "test/seen", "");
+        let mut call =
+            shared.call(CallerId(caller), text, Room::UNLIMITED, Via::Conversation).await;
+        let answer = call.answer().await.expect("an answer");
+        let seen: Value = serde_json::from_str(&answer.text).expect("JSON");
+        // Its own: nobody else was there before.
+        assert_eq!(seen["result"]["lines"].as_array().expect("lines").len(), 2);
+        pids.push(seen["result"]["pid"].as_u64().expect("a number"));
+        assert!(servers.len() <= MAX);
+        let alive = pids.iter().filter(|pid| is_there(**pid)).count();
+        assert!(alive <= MAX, "{alive} processes");
+    }
+    until("idle ones end", || servers.is_empty()).await;
+    until("all have ended", || !pids.iter().any(|pid| is_there(*pid))).await;
+    Arc::into_inner(shared).expect("nobody else").close().await;
+}
+
+async fn a_further_caller_is_told_that_all_are_busy() {
+    let servers = Servers::PerCaller(PerCaller::new(backend("serve"), quick()).max(1));
+    let hold = request("1", "test/hold", "");
+    let mut first = servers.call(CallerId(1), hold, Room::UNLIMITED, Via::Conversation).await;
+    tokio::time::timeout(Duration::from_millis(300), first.next()).await.expect_err("it is held");
+    let text = request("\"b\"", "test/echo", "");
+    let mut second =
+        servers.call(CallerId(2), text.clone(), Room::UNLIMITED, Via::Conversation).await;
+    let answer = second.answer().await.expect("an answer");
+    assert_eq!(answer.problem, Some(Problem::Busy { limit: 1 }));
+    assert!(answer.text.contains("\"id\":\"b\""));
+    drop(first);
+    // Its place is free as soon as the server has heard of it.
+    let start = Instant::now();
+    loop {
+        let mut call =
+            servers.call(CallerId(2), text.clone(), Room::UNLIMITED, Via::Conversation).await;
+        if call.answer().await.expect("an answer").problem.is_none() {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(5));
+    }
+    servers.close().await;
+}
+
+async fn bad_servers_do_not_spoil_a_good_one() {
+    let mut impatient = quick();
+    impatient.bridge.open_timeout = Duration::from_millis(300);
+    impatient.start_attempts = 1;
+    let silent = McpBridge::start(backend("silent"), impatient.clone());
+    let gone = McpBridge::start(backend("exit"), impatient.clone());
+    let mut short = quick();
+    short.bridge.idle_timeout = Duration::from_millis(300);
+    let hanging = start("serve", short).await;
+    let (silent_error, gone_error, hung, good) =
+        tokio::join!(silent.ready(), gone.ready(), ask(&hanging, "test/hold", ""), async {
+            let bridge = start("serve", quick()).await;
+            for _ in 0..50 {
+                assert!(ask(&bridge, "test/echo", "").await["result"].is_object());
+            }
+            bridge
+        },);
+    assert!(silent_error.expect_err("silent").to_string().contains("did not answer"));
+    assert!(gone_error.expect_err("gone").to_string().contains("exit status: 3"));
+    assert_eq!(hung["error"]["data"]["reason"], "timeout");
+    for bridge in [silent, gone, hanging, good] {
+        bridge.close().await;
+    }
+}
+
+async fn a_call_has_its_limits_and_a_late_answer_none() {
+    let mut options = quick();
+    options.bridge.idle_timeout = Duration::from_millis(400);
+    options.bridge.total_timeout = Duration::from_millis(1_200);
+    let bridge = start("serve", options).await;
+    let silent = ask(&bridge, "test/slow", "\"ms\":700,").await;
+    assert_eq!(silent["error"]["data"]["limit"], "idle");
+    // Progress every 100 ms for five seconds extends one limit, not the other.
+    let mut lively = call(&bridge, &with_token("test/progress", "\"count\":50,\"ms\":100,"));
+    let mut steps = 0;
+    let answer = loop {
+        match lively.next().await.expect("an answer") {
+            Reply::Notification(text) => {
+                assert!(text.contains("\"progressToken\":\"t\""));
+                steps += 1;
+            }
+            Reply::Answer(answer) => break answer,
+            _ => {}
+        }
+    };
+    assert!(steps >= 5, "{steps}");
+    assert!(answer.text.contains("\"limit\":\"total\""), "{}", answer.text);
+    healthy(&bridge, "late ones are counted", |health| health.dropped.late > 0).await;
+    bridge.close().await;
+}
+
+async fn payloads_beyond_measure_end_their_call_alone() {
+    let mut options = quick();
+    options.bridge.max_message = 1024 * 1024;
+    let bridge = start("serve", options).await;
+    for more in ["\"bytes\":104857600,", "\"bytes\":104857600,\"last\":true,"] {
+        let answer = ask(&bridge, "test/big", more).await;
+        assert_eq!(answer["error"]["data"]["reason"], "too_large", "{more}");
+        assert_eq!(answer["error"]["data"]["limit"], 1024 * 1024);
+    }
+    let deep = ask(&bridge, "test/deep", "").await;
+    assert_eq!(deep["error"]["data"]["reason"], "invalid_answer");
+    assert!(ask(&bridge, "test/echo", "").await["result"].is_object());
+    assert_eq!(bridge.health().starts, 1);
+    bridge.close().await;
+}
+
+async fn errors_of_the_server_are_no_reason_to_start_it_again() {
+    let bridge = start("serve", quick()).await;
+    for shape in [
+        r#"\"error\":{\"code\":-32602,\"message\":\"m\"}"#,
+        r#"\"result\":{\"resultType\":\"complete\",\"content\":[],\"isError\":true}"#,
+        r#"\"error\":{\"code\":-32603,\"message\":\"m\"}"#,
+    ] {
+        ask(&bridge, "test/shape", &format!("\"shape\":\"{shape}\",")).await;
+    }
+    assert_eq!(bridge.health().starts, 1);
+    assert!(bridge.health().is_up());
+    bridge.close().await;
+}
+
+async fn a_server_that_does_not_read_is_ended() {
+    let mut options = quick();
+    options.max_waiting = 1024 * 1024;
+    options.grace = Duration::from_millis(200);
+    let bridge = start("deaf", options).await;
+    let more = format!("\"pad\":\"{}\",", "x".repeat(900 * 1024));
+    let mut calls: Vec<Call> =
+        (0..3).map(|_| call(&bridge, &request("1", "test/echo", &more))).collect();
+    for call in &mut calls {
+        let answer = call.answer().await.expect("an answer");
+        assert!(answer.text.contains("backend_"), "{}", answer.text);
+    }
+    bridge.close().await;
+}
+
+async fn a_caller_that_goes_has_cancelled() {
+    let bridge = start("serve", quick()).await;
+    let mut held = call(&bridge, &request("1", "test/hold", ""));
+    tokio::time::timeout(Duration::from_millis(200), held.next()).await.expect_err("it is held");
+    drop(held);
+    until("the server is told", || bridge.health().open_calls == 0).await;
+    let seen = ask(&bridge, "test/seen", "").await;
+    let last = seen["result"]["lines"].as_array().expect("lines").iter().rev().nth(1).cloned();
+    assert!(last.unwrap().as_str().unwrap().contains("notifications/cancelled"));
+    bridge.close().await;
+}
+
+async fn a_caller_that_takes_nothing_still_gets_its_answer() {
+    let bridge = start("serve", quick()).await;
+    let mut lazy = call(&bridge, &with_token("test/progress", "\"count\":500,"));
+    ask(&bridge, "test/echo", "").await;
+    until("its answer has come", || bridge.health().open_calls == 0).await;
+    let mut notes = 0;
+    while let Some(reply) = lazy.next().await {
+        match reply {
+            Reply::Notification(_) => notes += 1,
+            _ => assert_eq!(notes, 64),
+        }
+    }
+    assert_eq!(bridge.health().full, 500 - 64);
+    bridge.close().await;
+}
+
+async fn behind_a_bot_in_a_conversation_and_over_service_rpc() {
+    let mut options = quick();
+    options.bridge.conversation_tools = vec!["talk".into()];
+    let servers = Arc::new(Servers::Shared(start("serve", options).await));
+    let network = Network::new(1);
+    let ann = network.add_profile("ann").unwrap();
+    let acme = network.add_profile("acme").unwrap();
+    let (to_acme, _) = network.connect(&ann, &acme).unwrap();
+    let address = network.open_address(&acme).unwrap();
+    let declared = || vec![Declared::new(Standard::MCP, ["2026-07-28"])];
+    let config = BotConfig::from(declared()).service(declared());
+    let bot = Bot::start(acme, config, McpHandler::new(Arc::clone(&servers)));
+    let client = Client::start(ann);
+
+    let target = Target::Contact(to_acme);
+    let text = with_token("test/progress", "\"count\":2,");
+    let options = CallOptions::default().answers(1);
+    let mut replies = client.call(Standard::MCP, target.clone(), text, options).await.unwrap();
+    let mut texts = Vec::new();
+    while let Some(reply) = replies.next().await {
+        texts.push(reply.unwrap().text);
+    }
+    assert_eq!(texts.len(), 3, "two steps and the answer: {texts:?}");
+    assert!(texts[0].contains(r#""progressToken":"t","progress":1"#));
+    assert!(texts[2].starts_with(r#"{"jsonrpc":"2.0","id":1,"result":"#));
+
+    // What does not fit into a message says how large it is, and how large it may be.
+    let text = request("1", "test/big", "\"bytes\":20000,");
+    let options = CallOptions::default().answers(1);
+    let mut replies = client.call(Standard::MCP, target, text.clone(), options).await.unwrap();
+    let answer: Value = serde_json::from_str(&replies.next().await.unwrap().unwrap().text).unwrap();
+    assert_eq!(answer["error"]["code"], -32603);
+    assert!(answer["error"]["data"]["size"].as_u64() > Some(20_000));
+    assert!(answer["error"]["data"]["limit"].is_u64());
+
+    let rpc = |text: String| {
+        client.request(Standard::MCP, address.clone(), text, RequestOptions::default())
+    };
+    let reply = rpc(with_token("test/progress", "\"count\":2,")).await.unwrap();
+    assert!(matches!(reply.kind, ServiceReplyKind::Answer { .. }), "{:?}", reply.kind);
+    let reply = rpc(text).await.unwrap();
+    assert!(format!("{:?}", reply.kind).contains("TooLarge"), "{:?}", reply.kind);
+    let reply = rpc(request("1", "tools/call", "\"name\":\"talk\",")).await.unwrap();
+    assert!(format!("{:?}", reply.kind).contains("ConversationRequired"), "{:?}", reply.kind);
+    bot.shutdown().await;
+    Arc::into_inner(servers).expect("the bot has ended").close().await;
+}
+
+/// Makes a request over HTTP by hand; gives the head and, as far as it comes, the body.
+async fn post(front: &Front, headers: &str, body: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(front.address()).await.unwrap();
+    let text = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nConnection: close\r\n{headers}\
+         Content-Length: {}\r\n\r\n{body}",
+        front.address(),
+        body.len()
+    );
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    (head.to_owned(), body.to_owned())
+}
+
+fn headers(method: &str) -> String {
+    format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n")
+}
+
+async fn before_http_clients_answers_and_streams() {
+    let servers = Arc::new(Servers::Shared(start("serve", quick()).await));
+    let front = Front::listen("127.0.0.1:0".parse().unwrap(), servers).await.unwrap();
+    let body = request("\"x\"", "test/echo", "");
+    let (head, body) = post(&front, &headers("test/echo"), &body).await;
+    assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
+    assert!(head.contains("content-type: application/json"), "{head}");
+    assert!(body.starts_with(r#"{"jsonrpc":"2.0","id":"x","result":"#), "{body}");
+
+    let text = with_token("test/progress", "\"count\":2,");
+    let (head, body) = post(&front, &headers("test/progress"), &text).await;
+    assert!(head.contains("content-type: text/event-stream"), "{head}");
+    let events: Vec<&str> = body.lines().filter(|line| line.starts_with("data: ")).collect();
+    assert_eq!(events.len(), 3, "{body}");
+    assert!(events[1].contains(r#""progressToken":"t","progress":2"#));
+    assert!(events[2].starts_with(r#"data: {"jsonrpc":"2.0","id":1,"result":"#));
+}
+
+async fn before_http_clients_what_is_refused() {
+    let servers = Arc::new(Servers::Shared(start("serve", quick()).await));
+    let front = Front::listen("127.0.0.1:0".parse().unwrap(), servers).await.unwrap();
+    let good = request("1", "test/echo", "");
+    let own = headers("test/echo");
+    for (headers, body, status, contains) in [
+        (own.clone(), good.replace("2.0", "1.0"), 400, "-32600"),
+        (own.clone(), "{".into(), 400, "-32700"),
+        (own.clone(), good.replace("2026-07-28", "2025-11-25"), 400, "-32020"),
+        (
+            own.replace("2026-07-28", "2025-11-25"),
+            good.replace("2026-07-28", "2025-11-25"),
+            400,
+            "-32022",
+        ),
+        (String::new(), good.clone(), 400, "-32020"),
+        (own.replace("echo", "other"), good.clone(), 400, "\"header\":\"mcp-method\""),
+        (
+            format!("{own}Origin: http://attacker.example\r\n"),
+            good.clone(),
+            403,
+            "not this machine",
+        ),
+        (format!("{own}Origin: http://localhost:1\r\n"), good.clone(), 200, "result"),
+        (
+            own.clone(),
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#
+                .into(),
+            202,
+            "",
+        ),
+        (own.clone(), r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.into(), 400, ""),
+    ] {
+        let (head, answer) = post(&front, &headers, &body).await;
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head} {body}");
+        assert!(answer.contains(contains), "{answer}");
+    }
+    let mut stream = TcpStream::connect(front.address()).await.unwrap();
+    stream
+        .write_all(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 405 ") && answer.contains("allow: POST"), "{answer}");
+    let mut stream = TcpStream::connect(front.address()).await.unwrap();
+    stream
+        .write_all(b"POST /mcp HTTP/1.1\r\nHost: attacker.example\r\nConnection: close\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+}
+
+async fn before_http_clients_a_client_that_goes_has_cancelled() {
+    let bridge = start("serve", quick()).await;
+    let mut health = bridge.watch();
+    let servers = Arc::new(Servers::Shared(bridge));
+    let front = Front::listen("127.0.0.1:0".parse().unwrap(), servers).await.unwrap();
+    let mut stream = TcpStream::connect(front.address()).await.unwrap();
+    let body = request("1", "test/hold", "");
+    let text = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{}\
+         Content-Length: {}\r\n\r\n{body}",
+        headers("test/hold"),
+        body.len()
+    );
+    stream.write_all(text.as_bytes()).await.unwrap();
+    until("the call is open", || health.borrow_and_update().open_calls == 1).await;
+    drop(stream);
+    until("the call has ended", || health.borrow_and_update().open_calls == 0).await;
+}
+
+async fn closing_leaves_nothing_behind() {
+    let mut options = quick();
+    options.grace = Duration::from_millis(300);
+    let program = std::env::current_exe().expect("a running program has a path");
+    // A child that ignores SIGTERM: what is ignored stays ignored over `exec`.
+    let stubborn = ServerCommand::new("sh")
+        .args(["-c", "trap '' TERM; exec \"$0\""])
+        .arg(program)
+        .env(child::VARIABLE, "stubborn");
+    let bridge = McpBridge::start(Backend::Child(stubborn), options);
+    bridge.ready().await.expect("it starts");
+    let grandchild = ask(&bridge, "test/grandchild", "").await;
+    let grandchild = grandchild["result"]["pid"].as_u64().expect("a number");
+    let leader = u64::from(bridge.health().pid.expect("it runs"));
+    let mut open = call(&bridge, &request("1", "test/hold", ""));
+    let start = Instant::now();
+    bridge.close().await;
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(!is_there(leader) && !is_there(grandchild));
+    let answer = open.answer().await.expect("each call has its end");
+    assert!(answer.text.contains("backend_ended"), "{}", answer.text);
+}
