@@ -428,9 +428,8 @@ async fn behind_a_bot_in_a_conversation_and_over_service_rpc() {
     assert!(answer["error"]["data"]["size"].as_u64() > Some(20_000));
     assert!(answer["error"]["data"]["limit"].is_u64());
 
-    let rpc = |text: String| {
-        client.request(Standard::MCP, address.clone(), text, RequestOptions::default())
-    };
+    let rpc =
+        |text: String| client.request(Standard::MCP, address, text, RequestOptions::default());
     let reply = rpc(with_token("test/progress", "\"count\":2,")).await.unwrap();
     assert!(matches!(reply.kind, ServiceReplyKind::Answer { .. }), "{:?}", reply.kind);
     let reply = rpc(text).await.unwrap();

@@ -8,8 +8,8 @@ use clap::{Args as Arguments, Command, CommandFactory, Parser, Subcommand, Value
 
 use crate::card::CardArgs;
 use crate::exit::ExitCode;
-use crate::serve::ServeArgs;
 use crate::loopback::LoopbackArgs;
+use crate::serve::ServeArgs;
 
 /// Agent-to-agent protocols over chat.
 #[derive(Debug, Parser)]

@@ -1,18 +1,68 @@
 //! `agentwire serve`: what is here, for others.
 
+use core::net::SocketAddr;
 use core::time::Duration;
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use agentwire_core::mcp::bridge::Attribution;
 use agentwire_tokio::mcp::{Backend, Front, Log, McpBridge, Options, Servers, StartError};
 use agentwire_tokio::stdio::ServerCommand;
+use clap::{Args as Arguments, Subcommand};
 
-use crate::args::{ServeArgs, ServeMcpArgs, Served};
 use crate::exit::{ExitCode, Failure};
 use crate::guard::guarded;
 use crate::output::Output;
 use crate::signals::Shutdown;
 use crate::terminal::escape;
+
+/// Serve what is here to others.
+#[derive(Debug, Arguments)]
+pub(crate) struct ServeArgs {
+    #[command(subcommand)]
+    pub(crate) what: Served,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Served {
+    Mcp(ServeMcpArgs),
+}
+
+/// Serve an MCP server: a program that is started here, or one on HTTP.
+///
+/// The program is started again when it ends, and ended with this one. Its standard error is shown.
+#[derive(Debug, Arguments)]
+#[command(group = clap::ArgGroup::new("backend").required(true))]
+pub(crate) struct ServeMcpArgs {
+    /// Listen here for local HTTP clients, without a messenger; port 0 is any that is free. The
+    /// address is printed.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: SocketAddr,
+
+    /// Adapt a server of a revision before 2026-07-28 instead of refusing it.
+    #[arg(long)]
+    pub(crate) legacy: bool,
+
+    /// Give the server one call at a time, so that each gets its log messages.
+    #[arg(long)]
+    pub(crate) one_at_a_time: bool,
+
+    /// Seconds that a call may be without a sign of the server.
+    #[arg(long, value_name = "SECONDS", default_value = "60")]
+    pub(crate) idle_timeout: u64,
+
+    /// Seconds that a call may take in all.
+    #[arg(long, value_name = "SECONDS", default_value = "600")]
+    pub(crate) total_timeout: u64,
+
+    /// Calls that are open at once.
+    #[arg(long, value_name = "NUMBER", default_value = "256")]
+    pub(crate) max_calls: usize,
+
+    /// The program and its arguments.
+    #[arg(last = true, value_name = "COMMAND", group = "backend")]
+    pub(crate) command: Vec<OsString>,
+}
 
 /// Serves until it is told to end.
 pub(crate) async fn run(
