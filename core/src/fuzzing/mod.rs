@@ -22,6 +22,7 @@
 //! | `rpc_ops` | a script of operations | lists of requests |
 //! | `sse` | a stream of bytes and how it is cut | the standard's algorithm on the whole stream |
 //! | `mcp_bridge` | a script of operations | a list of calls, and a server that echoes their numbers |
+//! | `loopback_api` | a script of commands and frames | one answer for each; the reader of frames |
 //! | `pair` | a scenario | what must hold whatever the network does |
 //!
 //! Two parts of the crate's API serve them alone: `TARGETS` and the functions. Neither is stable.
@@ -34,6 +35,7 @@
     reason = "a panic is how a fuzz target reports what it has found"
 )]
 
+mod api;
 mod bindings;
 mod bridge;
 mod caller;
@@ -56,6 +58,7 @@ mod simplex_session;
 mod size;
 mod sse;
 
+pub use api::loopback_api;
 pub use bindings::bindings;
 pub use bridge::mcp_bridge;
 pub use caller::caller_ops;
@@ -91,6 +94,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("jsonrpc", jsonrpc),
     ("link", link),
     ("llms", llms),
+    ("loopback_api", loopback_api),
     ("mcp_bridge", mcp_bridge),
     ("name", name),
     ("pair", pair),

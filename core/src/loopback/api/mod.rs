@@ -206,6 +206,7 @@ impl Api {
     /// what a client finds until its `/_start`.
     pub fn stop(&mut self, profile: ProfileId) {
         self.accounts.entry(profile).or_default().is_running = false;
+        self.end_waiting(profile);
     }
 
     /// How many clients are connected to a profile's core.
@@ -255,8 +256,13 @@ impl Api {
                 let account = self.accounts.entry(profile).or_default();
                 net.handle_timeout(now);
                 let command = command::parse(request.command.trim_end_matches(is_space));
-                let mut run = Run { net, account, profile, now };
+                let was_running = account.is_running;
+                let mut run = Run { net, account: &mut *account, profile, now };
                 let outcome = command.ok_or(Refusal::GRAMMAR).and_then(|command| run.run(command));
+                let has_stopped = was_running && !account.is_running;
+                if has_stopped {
+                    self.end_waiting(profile);
+                }
                 (Some(request.corr_id), outcome)
             }
         };
@@ -318,6 +324,17 @@ impl Api {
                 }
             };
             self.respond(handle, &response);
+        }
+    }
+
+    /// Answers the commands that wait, now that the chat is stopped.
+    fn end_waiting(&mut self, profile: ProfileId) {
+        for client in self.clients.values_mut().filter(|client| client.profile == profile) {
+            if let Some((_, corr_id)) = client.waits.take() {
+                let response = to_text(|out| Refusal::Inactive.response(out));
+                client.frames.push_back((false, enveloped(Some(&corr_id), &response)));
+                self.given = self.given.saturating_add(1);
+            }
         }
     }
 

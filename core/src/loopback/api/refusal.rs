@@ -37,6 +37,8 @@ pub(super) enum Refusal {
     StoreText(&'static str, &'static str, String),
     /// There is nothing at the other end of a link.
     NoSuchAddress,
+    /// The agent was stopped.
+    Inactive,
     /// A command of the agent is too large.
     AgentLarge,
     /// Service RPC failed.
@@ -108,6 +110,9 @@ impl Refusal {
             Self::NoSuchAddress => {
                 out.raw(agent).raw("\"SMP\",\"serverAddress\":\"smp://loopback.example\"");
                 out.raw(",\"smpErr\":{\"type\":\"AUTH\"}},\"agentConnId\":\"\"}");
+            }
+            Self::Inactive => {
+                out.raw(agent).raw("\"INACTIVE\"},\"agentConnId\":\"\"}");
             }
             Self::AgentLarge => {
                 out.raw(agent).raw("\"CMD\",\"cmdErr\":{\"type\":\"LARGE\"},\"errContext\":\"\"}");

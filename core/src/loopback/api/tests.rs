@@ -206,6 +206,22 @@ fn a_service_request_holds_its_connection() {
     assert_eq!(bench.command(bench.of_ann, "/v")["versionInfo"]["version"], VERSION);
 }
 
+/// simplexmq `Agent/Protocol.hs`, `INACTIVE`; that a stopped core answers so was not seen.
+#[test]
+fn a_command_that_waits_is_answered_when_the_chat_is_stopped() {
+    let mut bench = Bench::new();
+    bench.command(bench.of_bot, "/_address 1 pq_ratchet=on");
+    let link = link_of(&mut bench, "connShortLink");
+    let command = format!("/_service_request 1 {link} {{}}");
+    assert_eq!(bench.command_at(NOW, bench.of_ann, &command), None);
+    let second = bench.api.connect(bench.ann).unwrap();
+    assert_eq!(bench.command(second, "/_stop")["type"], "chatStopped");
+    let frames = bench.frames(bench.of_ann);
+    assert_eq!(frames[0]["corrId"], "c1");
+    assert_eq!(frames[0]["resp"]["chatError"]["agentError"]["type"], "INACTIVE");
+    assert!(bench.api.takes_frames(bench.of_ann));
+}
+
 /// A link of the bot's address.
 fn link_of(bench: &mut Bench, form: &str) -> String {
     let response = bench.command(bench.of_bot, "/_show_address 1");
