@@ -42,7 +42,7 @@ pub use people::{Contact, Group, Member, Peer, User};
 pub use pick::{List, ShapeError};
 
 use super::error::CoreError;
-use crate::json::{self, Object, Str};
+use crate::json::{self, Found, Object, Str};
 use pick::{pick, tag};
 
 /// The largest frame that is read, in bytes: 16 MiB. A page of a hundred messages with their
@@ -118,7 +118,35 @@ impl<'f> Frame<'f> {
         if len > limit {
             return Err(FrameError::TooLarge { len, limit });
         }
-        Self::of(Object::parse(text).map_err(FrameError::Json)?)
+        // The usual frame is known after one pass: `corrId`, and `resp` with its `type`.
+        let (mut corr_id, mut response, mut tag) = (Found::default(), Found::default(), None);
+        let mut inner = None;
+        let object = Object::parse_deep(text, 2, &mut |seen| {
+            if seen.depth == 2 {
+                if seen.is("type") {
+                    // A second one leaves open what it is.
+                    inner = if inner.is_none() { Some(seen.value().as_str()) } else { Some(None) };
+                }
+                return;
+            }
+            if seen.is("corrId") {
+                corr_id.add(seen.value());
+            } else if seen.is("resp") {
+                response.add(seen.value());
+                tag = inner.flatten();
+            }
+            inner = None;
+        });
+        let object = object.map_err(FrameError::Json)?;
+        let once = |found: Found<'f>| found.get().map_err(|_| FrameError::NoResponse);
+        let (corr_id, response) = (once(corr_id)?, once(response)?);
+        match (response.and_then(|response| response.as_object()), tag) {
+            (Some(object), Some(tag)) => {
+                let corr_id = corr_id.and_then(|id| id.as_str());
+                Ok(Self { corr_id, tag, object, is_error: false })
+            }
+            _ => Self::of(object),
+        }
     }
 
     /// Reads bytes that are a text frame.
@@ -133,6 +161,7 @@ impl<'f> Frame<'f> {
         Self::parse(json::text(bytes).map_err(FrameError::Json)?)
     }
 
+    /// Reads one of the other shapes.
     fn of(object: Object<'f>) -> Result<Self, FrameError> {
         let found = pick(object, ["corrId", "resp"]).map_err(|_| FrameError::NoResponse)?;
         let corr_id = found.str(0);

@@ -100,7 +100,9 @@ impl core::error::Error for OutputsFull {}
 /// }
 /// let Output::Event(Event::Ready(ready)) = session.poll_output() else { panic!() };
 /// assert_eq!(ready.name, "bot");
-/// assert!(matches!(session.poll_output(), Output::Timeout(None)));
+/// // A bot asks which conversations there are, so as to know later which have something new.
+/// let Output::Transmit(transmit) = session.poll_output() else { panic!() };
+/// assert!(transmit.frame.contains("/_get chats 1"));
 /// ```
 pub struct Session<B> {
     config: SessionConfig,
