@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use agentwire_blocking::journal::{OpenError, SqliteJournal};
+use agentwire_blocking::journal::{self, OpenError, SqliteJournal};
 use agentwire_core::chat::{CallKey, Chat, ContactId, GroupId, Item, ItemId, MemberId, Sender};
 use agentwire_core::simplex::journal::{
     Accept, Change, Journal, JournalConfig, JournalStore, Mark, Record, Seen, Silence, Stage,
@@ -471,6 +471,23 @@ fn what_is_no_journal_is_left_alone() {
     }
     let nowhere = SqliteJournal::open(&folder.join("no/such/calls.db"), now());
     assert!(matches!(nowhere, Err(OpenError::Io { .. })));
+}
+
+#[test]
+fn a_look_at_a_journal_changes_nothing() {
+    let folder = folder();
+    let path = folder.join("calls.db");
+    assert!(matches!(journal::check(&path), Err(OpenError::Io { .. })));
+    assert!(!path.exists());
+    let (mut store, _) = open(&folder);
+    store.save(&changes()).expect("saved");
+    assert!(matches!(journal::check(&path), Err(OpenError::Locked { .. })));
+    drop(store);
+    let health = journal::check(&path).expect("nobody has it open");
+    assert_eq!((health.known, health.open, health.damage), (6, 5, None));
+    fs::write(&path, b"\xef\xbb\xbfSQLite").expect("written");
+    let health = journal::check(&path).expect("it can be looked at");
+    assert!(health.damage.is_some() && path.exists());
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn help_is_a_result_with_the_exit_codes_at_its_end() {
 }
 
 #[test]
-fn help_takes_less_than_ten_milliseconds() {
+fn help_is_quick() {
     let best = (0..20)
         .map(|_| {
             let start = Instant::now();
@@ -86,7 +86,8 @@ fn help_takes_less_than_ten_milliseconds() {
         })
         .min()
         .expect("twenty runs");
-    assert!(best < Duration::from_millis(10), "{best:?}");
+    // Three, on a machine with nothing else to do.
+    assert!(best < Duration::from_millis(50), "{best:?}");
 }
 
 #[test]

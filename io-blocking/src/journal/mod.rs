@@ -219,6 +219,42 @@ impl Opened {
     }
 }
 
+/// What is to be said of a journal that nobody has open.
+///
+/// ```
+/// use agentwire_blocking::journal::Health;
+/// fn is_fine(health: &Health) -> bool {
+///     health.damage.is_none()
+/// }
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Health {
+    /// How many commands it knows.
+    pub known: usize,
+    /// How many of them are open.
+    pub open: usize,
+    /// What is wrong with it. It is moved aside when it is opened.
+    pub damage: Option<String>,
+}
+
+/// Looks at a journal, which has to exist, and leaves it where it is.
+///
+/// # Errors
+/// [`OpenError`]
+pub fn check(path: &Path) -> Result<Health, OpenError> {
+    let missing = |cause| OpenError::Io { path: path.into(), cause };
+    std::fs::metadata(path).map_err(missing)?;
+    let _lock = Lock::take(path)?;
+    Ok(match file::open(path, None)? {
+        Ok((_, file::Loaded { records, .. })) => {
+            let open = records.iter().filter(|record| record.stage.is_open()).count();
+            Health { known: records.len(), open, damage: None }
+        }
+        Err(file::Unreadable(why)) => Health { known: 0, open: 0, damage: Some(why) },
+    })
+}
+
 /// The journal's file. See the [module](self).
 ///
 /// ```

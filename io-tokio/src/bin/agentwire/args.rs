@@ -84,8 +84,84 @@ pub(crate) enum Action {
     Inspect(InspectArgs),
     Loopback(LoopbackArgs),
     Serve(ServeArgs),
+    Discover(DiscoverArgs),
+    Connect(ConnectArgs),
+    Doctor(DoctorArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
+}
+
+/// How the chat core is reached.
+#[derive(Clone, Debug, Arguments)]
+pub(crate) struct CoreArgs {
+    /// The chat core's WebSocket, as simplex-chat -p 5225 opens it. Another machine's core is
+    /// reached with wss://.
+    #[arg(long = "core", value_name = "URL", env = "AGENTWIRE_CORE", hide_env_values = true)]
+    #[arg(default_value = "ws://127.0.0.1:5225")]
+    pub(crate) url: String,
+
+    /// Trust the certificates in this PEM file and no others, for wss://.
+    #[arg(long, value_name = "FILE", env = "AGENTWIRE_CA_FILE", hide_env_values = true)]
+    pub(crate) ca_file: Option<PathBuf>,
+}
+
+/// Find out who can be called under a web site's llms.txt, a SimpleX link or a SimpleX name, with
+/// which protocols and over which transport, without connecting to anybody.
+#[derive(Debug, Arguments)]
+pub(crate) struct DiscoverArgs {
+    /// A web address, a SimpleX link or a SimpleX name. A web site is asked for its /llms.txt.
+    #[arg(value_name = "URL|LINK")]
+    pub(crate) target: String,
+
+    /// Do not ask a chat core what the links hold; what llms.txt itself says is shown.
+    #[arg(long)]
+    pub(crate) offline: bool,
+
+    #[command(flatten)]
+    pub(crate) core: CoreArgs,
+}
+
+/// Connect to a contact, or subscribe to a group or a channel.
+///
+/// Prints what to call it by afterwards. Whoever is connected already is not connected again.
+#[derive(Debug, Arguments)]
+pub(crate) struct ConnectArgs {
+    /// A SimpleX link or a SimpleX name.
+    #[arg(value_name = "LINK|NAME")]
+    pub(crate) target: String,
+
+    /// Connect under a random profile, so that the other side does not learn the own one.
+    #[arg(long)]
+    pub(crate) incognito: bool,
+
+    /// Stay, and print the messages that come from there, until Ctrl-C.
+    #[arg(long)]
+    pub(crate) follow: bool,
+
+    /// How many seconds the other side may take.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) timeout: u32,
+
+    #[command(flatten)]
+    pub(crate) core: CoreArgs,
+}
+
+/// Check every step of reaching a chat core and serving from it, and say how to mend what fails.
+///
+/// Events that the core tells while the check runs are told to nobody else: run it while no bot is
+/// at work, or have the bot look again by restarting it.
+#[derive(Debug, Arguments)]
+pub(crate) struct DoctorArgs {
+    /// Stop the chat if it runs, and start it with Service RPC requests let in.
+    #[arg(long)]
+    pub(crate) restart_chat: bool,
+
+    /// The call journal to look at; by default the one that a bot at this core uses.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) core: CoreArgs,
 }
 
 /// Print a completion script for a shell.

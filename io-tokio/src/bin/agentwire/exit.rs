@@ -97,7 +97,12 @@ impl Failure {
         self
     }
 
-    #[cfg(test)]
+    /// What is said on standard error.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// How the program ends.
     pub(crate) fn code(&self) -> ExitCode {
         self.code
     }

@@ -3,8 +3,8 @@
 
 mod envelope;
 mod link;
-mod llms;
-mod profile;
+pub(crate) mod llms;
+pub(crate) mod profile;
 mod signature;
 
 use core::fmt::Display;

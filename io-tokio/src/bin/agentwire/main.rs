@@ -6,12 +6,17 @@
 
 mod args;
 mod card;
+mod connect;
+mod core_api;
 mod demo;
+mod discover;
+mod doctor;
 mod exit;
 mod generate;
 mod guard;
 mod input;
 mod inspect;
+mod journal_file;
 mod loopback;
 mod output;
 mod serve;
@@ -50,6 +55,15 @@ fn run(args: &Args) -> Result<(), Failure> {
             signals::block_on(|shutdown| async { loopback::run(args, &mut output, shutdown).await })
         }
         Some(Action::Inspect(args)) => inspect::run(args, &mut output),
+        Some(Action::Discover(args)) => {
+            signals::block_on(|end| async { discover::run(args, &mut output, end).await })
+        }
+        Some(Action::Connect(args)) => {
+            signals::block_on(|end| async { connect::run(args, &mut output, end).await })
+        }
+        Some(Action::Doctor(args)) => {
+            signals::block_on(|end| async { doctor::run(args, &mut output, end).await })
+        }
         Some(Action::Completions(args)) => generate::completions(args),
         Some(Action::Man(args)) => generate::man(args),
         Some(Action::Serve(args)) => {

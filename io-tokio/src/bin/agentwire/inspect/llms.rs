@@ -14,7 +14,13 @@ use crate::terminal::{DIM, NAME, escape, truncate};
 /// Lists what the section holds. It is refused if anything does not fit: a line, or the link of
 /// an entry. Remarks alone refuse nothing.
 pub(super) fn run(text: &str, output: &mut Output) -> Result<(), Failure> {
+    verdict(list(text, output)?.1 == 0)
+}
+
+/// The same: the addresses that a SimpleX profile can connect to, and how many problems there are.
+pub(crate) fn list(text: &str, output: &mut Output) -> Result<(Vec<String>, usize), Failure> {
     let (mut entries, mut problems) = (0_usize, 0_usize);
+    let mut addresses = Vec::new();
     for item in Communications::new(text) {
         match item {
             Item::Entry(entry) => {
@@ -23,6 +29,9 @@ pub(super) fn run(text: &str, output: &mut Output) -> Result<(), Failure> {
                 let link =
                     entry.simplex_link(&mut scratch).map(|link| link.map(|link| link.kind()));
                 problems += usize::from(link.is_err());
+                if let Ok(Some(_)) = link {
+                    addresses.push(plain(entry.link()));
+                }
                 if output.is_json() {
                     output.json(&entry_json(&entry, link))?;
                 } else {
@@ -67,7 +76,7 @@ pub(super) fn run(text: &str, output: &mut Output) -> Result<(), Failure> {
     } else {
         output.line(format_args!("{entries} addresses, {problems} problems"))?;
     }
-    verdict(problems == 0)
+    Ok((addresses, problems))
 }
 
 /// What the Markdown reads.

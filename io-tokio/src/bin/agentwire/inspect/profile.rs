@@ -15,7 +15,12 @@ use crate::terminal::escape;
 
 /// Explains declarations.
 pub(super) fn run(args: &ProfileArgs, text: &str, output: &mut Output) -> Result<(), Failure> {
-    let explained = match args.what {
+    explain(args.what, text, output)
+}
+
+/// The same.
+pub(crate) fn explain(what: ProfileName, text: &str, output: &mut Output) -> Result<(), Failure> {
+    let explained = match what {
         ProfileName::Profile => preferences(Source::Profile, text, output),
         ProfileName::Group => preferences(Source::Group, text, output),
         ProfileName::Business => preferences(Source::BusinessChat, text, output),
