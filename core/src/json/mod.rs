@@ -25,6 +25,7 @@ pub mod length;
 mod path;
 mod scan;
 pub(crate) mod splice;
+mod string;
 mod write;
 
 use core::cmp::Ordering;
@@ -33,7 +34,7 @@ use core::fmt;
 pub use error::{BufferTooSmall, Error, ErrorKind};
 pub use path::{Path, Step, Steps};
 use scan::Scanner;
-pub(crate) use scan::Visited;
+pub(crate) use scan::{Read, Unread, Unreadable, Visited};
 pub use write::Writer;
 pub(crate) use write::escape;
 #[cfg(feature = "canonical")]
@@ -180,7 +181,8 @@ impl<'a> Value<'a> {
     /// assert_eq!(texts, ["1", "[2]", "\"3\""]);
     /// ```
     pub fn elements(&self) -> Option<Elements<'a>> {
-        (self.kind() == Kind::Array).then_some(Elements { rest: inside(self.text) })
+        (self.kind() == Kind::Array)
+            .then_some(Elements { scanner: Scanner::new(inside(self.text)) })
     }
 }
 
@@ -254,8 +256,23 @@ impl<'a> Object<'a> {
         let mut scanner = Scanner::new(text);
         let value = scanner.walk(levels, visit)?;
         scanner.end()?;
-        let start = text.len().saturating_sub(text.trim_start().len());
-        value.as_object().ok_or(Error::new(ErrorKind::NotAnObject, start))
+        Self::is(text, value)
+    }
+
+    /// As [`parse`](Self::parse), and leaves each member's value to `member`, which reads it and
+    /// returns it, with the place of the member's name among `names`.
+    #[inline(always)]
+    pub(crate) fn parse_members<const N: usize>(
+        text: &'a str,
+        names: [&str; N],
+        member: impl FnMut(Option<usize>, Unread<'a>) -> Result<Read<'a>, Unreadable>,
+    ) -> Result<Self, Error> {
+        Self::is(text, Unread::whole(text, |value| value.read_members(names, member))?)
+    }
+
+    /// The whole of a text, if it is an object.
+    fn is(text: &'a str, value: Value<'a>) -> Result<Self, Error> {
+        value.as_object().ok_or(Error::new(ErrorKind::NotAnObject, offset_in(text, value.text)))
     }
 
     /// The object's text.
@@ -270,7 +287,7 @@ impl<'a> Object<'a> {
 
     /// The members in the order in which they are written, duplicates included.
     pub fn members(&self) -> Members<'a> {
-        Members { rest: inside(self.text) }
+        Members { scanner: Scanner::new(inside(self.text)) }
     }
 
     /// The member `name`, if there is one.
@@ -339,13 +356,18 @@ impl<'a> Found<'a> {
     }
 
     /// Its value, if there is one; or that it occurs twice.
-    pub(crate) fn get(&self) -> Result<Option<Value<'a>>, Twice> {
-        if self.twice { Err(Twice) } else { Ok(self.last) }
+    pub(crate) fn get(&self) -> Result<Option<Value<'a>>, Twice<'a>> {
+        match self.last {
+            Some(last) if self.twice => Err(Twice { last }),
+            last => Ok(last),
+        }
     }
 }
 
-/// A member occurs twice.
-pub(crate) struct Twice;
+/// A member occurs twice, or more often.
+pub(crate) struct Twice<'a> {
+    pub(crate) last: Value<'a>,
+}
 
 /// Where `part`, a slice of `whole`, begins in it; zero when it is no slice of it.
 pub(crate) fn offset_in(whole: &str, part: &str) -> usize {
@@ -365,13 +387,13 @@ pub(crate) fn offset_in(whole: &str, part: &str) -> usize {
 /// ```
 #[derive(Clone)]
 pub struct Members<'a> {
-    rest: &'a str,
+    scanner: Scanner<'a>,
 }
 
 impl<'a> Members<'a> {
     /// The members of the object that `text` begins with, whose text has been found well formed.
     pub(crate) fn after_brace(text: &'a str) -> Self {
-        Self { rest: text.get(1..).unwrap_or_default() }
+        Self { scanner: Scanner::new(text.get(1..).unwrap_or_default()) }
     }
 }
 
@@ -380,19 +402,16 @@ impl<'a> Iterator for Members<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         // The text is known to be well formed, so errors do not occur: they end the iteration.
-        let mut scanner = Scanner::new(self.rest);
-        let name = scanner.name().ok()?;
-        let value = scanner.value().ok()?;
-        scanner.white_space();
-        scanner.take(b',');
-        self.rest = self.rest.get(scanner.at()..)?;
+        let name = self.scanner.name().ok()?;
+        let value = self.scanner.value().ok()?;
+        self.scanner.comma();
         Some((name, value))
     }
 }
 
 impl fmt::Debug for Members<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Members({} bytes left)", self.rest.len())
+        write!(f, "Members({} bytes left)", self.scanner.left())
     }
 }
 
@@ -407,25 +426,22 @@ impl fmt::Debug for Members<'_> {
 /// ```
 #[derive(Clone)]
 pub struct Elements<'a> {
-    rest: &'a str,
+    scanner: Scanner<'a>,
 }
 
 impl<'a> Iterator for Elements<'a> {
     type Item = Value<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut scanner = Scanner::new(self.rest);
-        let value = scanner.value().ok()?;
-        scanner.white_space();
-        scanner.take(b',');
-        self.rest = self.rest.get(scanner.at()..)?;
+        let value = self.scanner.value().ok()?;
+        self.scanner.comma();
         Some(value)
     }
 }
 
 impl fmt::Debug for Elements<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Elements({} bytes left)", self.rest.len())
+        write!(f, "Elements({} bytes left)", self.scanner.left())
     }
 }
 
@@ -454,7 +470,7 @@ pub struct Str<'a> {
 impl<'a> Str<'a> {
     /// `text` is one well-formed string with its quotes.
     fn new(text: &'a str) -> Self {
-        Self { text, plain: !text.as_bytes().contains(&b'\\') }
+        Self { text, plain: string::is_plain(text.as_bytes()) }
     }
 
     /// The string as it is written, with its quotes.
@@ -517,7 +533,12 @@ impl PartialEq<str> for Str<'_> {
     fn eq(&self, other: &str) -> bool {
         if self.plain {
             // Most comparisons end with the lengths, two quotes apart.
-            self.text.len().wrapping_sub(other.len()) == 2 && self.raw() == other
+            self.text.len().wrapping_sub(other.len()) == 2
+                && self
+                    .text
+                    .as_bytes()
+                    .get(1..)
+                    .is_some_and(|rest| rest.starts_with(other.as_bytes()))
         } else {
             self.chars().eq(other.chars())
         }

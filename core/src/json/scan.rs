@@ -1,25 +1,334 @@
 //! The scanner: one iterative pass that checks a text and lends spans of it.
+//!
+//! A place is what is left of the text from there on: whether there is a byte, or a word of eight,
+//! then takes one comparison.
 
+use super::string::{self, Stop, after, first, look_ahead};
 use super::{Error, ErrorKind, MAX_DEPTH, Str, Value};
 
-type Scanned<T> = Result<T, Error>;
+type Scanned<T> = Result<T, Stop>;
+
+impl Stop {
+    /// The error for whatever stands here, where something else had to stand.
+    #[cold]
+    fn unexpected(rest: &[u8]) -> Self {
+        let unexpected = |byte: &u8| ErrorKind::UnexpectedByte(*byte);
+        Self::at(rest, rest.first().map_or(ErrorKind::UnexpectedEnd, unexpected))
+    }
+
+    #[cold]
+    fn in_text(self, text: &str) -> Error {
+        let offset = text.len().saturating_sub(self.left);
+        let kind = match self.kind {
+            ErrorKind::UnexpectedByte(_) if offset == 0 && text.starts_with('\u{feff}') => {
+                ErrorKind::ByteOrderMark
+            }
+            kind => kind,
+        };
+        Error::new(kind, offset)
+    }
+}
+
+/// What follows the white space that stands here.
+#[inline(always)]
+fn white_space(rest: &[u8]) -> &[u8] {
+    if first(rest) > b' ' { rest } else { after_white_space(rest) }
+}
+
+fn after_white_space(mut rest: &[u8]) -> &[u8] {
+    while let [b' ' | b'\n' | b'\r' | b'\t', next @ ..] = rest {
+        rest = next;
+    }
+    rest
+}
+
+/// At least one digit.
+fn digits<'t>(mut rest: &'t [u8], number: &[u8]) -> Scanned<&'t [u8]> {
+    match rest {
+        [b'0'..=b'9', ..] => {}
+        [] => return Err(Stop::at(rest, ErrorKind::UnexpectedEnd)),
+        _ => return Err(Stop::at(number, ErrorKind::InvalidNumber)),
+    }
+    while let [b'0'..=b'9', next @ ..] = rest {
+        rest = next;
+    }
+    Ok(rest)
+}
+
+/// A number; its sign or first digit stands here.
+fn number(number: &[u8]) -> Scanned<&[u8]> {
+    let rest = if let [b'-', rest @ ..] = number { rest } else { number };
+    let mut rest = match rest {
+        [b'0', b'0'..=b'9', ..] => return Err(Stop::at(number, ErrorKind::InvalidNumber)),
+        [b'0', rest @ ..] => rest,
+        _ => digits(rest, number)?,
+    };
+    if let [b'.', fraction @ ..] = rest {
+        rest = digits(fraction, number)?;
+    }
+    if let [b'e' | b'E', exponent @ ..] = rest {
+        let unsigned = if let [b'+' | b'-', rest @ ..] = exponent { rest } else { exponent };
+        rest = digits(unsigned, number)?;
+    }
+    Ok(rest)
+}
+
+fn literal<'t>(rest: &'t [u8], word: &[u8]) -> Scanned<&'t [u8]> {
+    match rest.strip_prefix(word) {
+        Some(rest) => Ok(rest),
+        None if word.starts_with(rest) => Err(Stop::at(&[], ErrorKind::UnexpectedEnd)),
+        None => Err(Stop::at(rest, ErrorKind::InvalidLiteral)),
+    }
+}
+
+/// A member's name.
+#[derive(Clone, Copy, Default)]
+struct Name {
+    /// Bytes left where it begins and where it ends, with its quotes.
+    from: usize,
+    to: usize,
+    /// Whether nothing in it is escaped.
+    plain: bool,
+}
+
+impl Name {
+    fn str<'a>(&self, text: &'a str) -> Str<'a> {
+        Str { text: span(text, self.from, self.to), plain: self.plain }
+    }
+}
+
+/// The part of a text between two places, each given by the bytes left there. Spans begin and end
+/// beside ASCII bytes, so they lie on character boundaries.
+#[inline(always)]
+fn span(text: &str, from: usize, to: usize) -> &str {
+    let offset = |left| text.len().wrapping_sub(left);
+    text.get(offset(from)..offset(to)).unwrap_or_default()
+}
+
+/// A member's name and what follows its colon, with the white space before either.
+#[inline(always)]
+fn name(rest: &[u8]) -> Scanned<(Name, &[u8])> {
+    let from = quote(rest)?;
+    let (to, plain) = string::end(after(from, 1))?;
+    Ok((Name { from: from.len(), to: to.len(), plain }, after_colon(to)?))
+}
+
+/// What follows this name and its colon, if just they stand here.
+#[inline(always)]
+fn after_name<'t>(rest: &'t [u8], name: &str) -> Option<&'t [u8]> {
+    rest.strip_prefix(b"\"")?.strip_prefix(name.as_bytes())?.strip_prefix(b"\":")
+}
+
+/// The quote that stands here, after white space.
+#[inline(always)]
+fn quote(rest: &[u8]) -> Scanned<&[u8]> {
+    match white_space(rest) {
+        rest @ [b'"', ..] => Ok(rest),
+        rest => Err(Stop::unexpected(rest)),
+    }
+}
+
+/// What follows white space and a colon.
+#[inline(always)]
+fn after_colon(rest: &[u8]) -> Scanned<&[u8]> {
+    match white_space(rest) {
+        [b':', rest @ ..] => Ok(rest),
+        rest => Err(Stop::unexpected(rest)),
+    }
+}
+
+/// Whether these three bytes stand here, and one more.
+#[inline(always)]
+fn stands(rest: &[u8], three: &[u8; 3]) -> bool {
+    let [first, second, third] = *three;
+    let expected = u32::from_le_bytes([first, second, third, 0]);
+    rest.first_chunk().is_some_and(|four| u32::from_le_bytes(*four) & 0x00ff_ffff == expected)
+}
+
+/// What ends a container that this byte opens.
+#[inline(always)]
+fn closing(opening: u8) -> u8 {
+    // `{` and `}` are two apart, as `[` and `]` are.
+    opening.wrapping_add(2)
+}
+
+/// What follows the value that stands here; `outer` containers are open around it.
+///
+/// Containers are kept as one bit each (an object or an array), so the depth is bounded and
+/// nothing recurses.
+fn skip(mut rest: &[u8], outer: u32) -> Scanned<&[u8]> {
+    let mut depth = outer;
+    // Whether the innermost container is an object, and the same of those around it.
+    let mut object = false;
+    let mut around: u128 = 0;
+    loop {
+        let mut next = first(rest);
+        if object {
+            if next != b'"' {
+                rest = quote(rest)?;
+            }
+            rest = look_ahead::<6>(after(rest, 1));
+            // Often a name is followed by a string, and a string by a name, without white space.
+            if stands(rest, b"\":\"") {
+                rest = after(rest, 2);
+                next = b'"';
+            } else {
+                (rest, _) = string::end_ahead(rest)?;
+                rest = after_colon(rest)?;
+                next = first(rest);
+            }
+        }
+        if next <= b' ' {
+            rest = after_white_space(rest);
+            next = first(rest);
+        }
+        match next {
+            b'"' => {
+                rest = look_ahead::<6>(after(rest, 1));
+                if depth != outer && stands(rest, b"\",\"") {
+                    rest = after(rest, 2);
+                    continue;
+                }
+                (rest, _) = string::end_ahead(rest)?;
+            }
+            b'{' | b'[' => {
+                if depth == MAX_DEPTH {
+                    return Err(Stop::at(rest, ErrorKind::TooDeep));
+                }
+                rest = white_space(after(rest, 1));
+                if first(rest) != closing(next) {
+                    around = (around << 1) | u128::from(object);
+                    object = next == b'{';
+                    depth = depth.wrapping_add(1);
+                    continue;
+                }
+                rest = after(rest, 1);
+            }
+            b'-' | b'0'..=b'9' => rest = number(rest)?,
+            b't' => rest = literal(rest, b"true")?,
+            b'f' => rest = literal(rest, b"false")?,
+            b'n' => rest = literal(rest, b"null")?,
+            _ => return Err(Stop::unexpected(rest)),
+        }
+        // A value has ended: close what ends with it, or go on to the next one.
+        loop {
+            if depth == outer {
+                return Ok(rest);
+            }
+            rest = white_space(rest);
+            let next = first(rest);
+            let last = next == closing(if object { b'{' } else { b'[' });
+            if !last && next != b',' {
+                return Err(Stop::unexpected(rest));
+            }
+            rest = after(rest, 1);
+            if !last {
+                break;
+            }
+            object = around & 1 == 1;
+            around >>= 1;
+            depth = depth.wrapping_sub(1);
+        }
+    }
+}
+
+/// A value that is still to be read.
+#[derive(Clone, Copy)]
+pub(crate) struct Unread<'a> {
+    text: &'a str,
+    rest: &'a [u8],
+    /// How many containers it stands in.
+    depth: u32,
+}
+
+/// A value that has been read.
+#[derive(Clone, Copy)]
+pub(crate) struct Read<'a> {
+    pub(crate) value: Value<'a>,
+    rest: &'a [u8],
+}
+
+impl<'a> Unread<'a> {
+    /// The value that is a text, with white space around it or not, read by this function.
+    #[inline]
+    pub(super) fn whole(
+        text: &'a str,
+        read: impl FnOnce(Self) -> Result<Read<'a>, Unreadable>,
+    ) -> Result<Value<'a>, Error> {
+        let rest = white_space(text.as_bytes());
+        let read = read(Self { text, rest, depth: 0 }).and_then(|read| {
+            if white_space(read.rest).is_empty() {
+                return Ok(read.value);
+            }
+            Err(Unreadable(Stop::at(white_space(read.rest), ErrorKind::TrailingData)))
+        });
+        read.map_err(|unreadable| unreadable.0.in_text(text))
+    }
+
+    /// Reads it.
+    #[inline]
+    pub(crate) fn read(self) -> Result<Read<'a>, Unreadable> {
+        let rest = match self.rest {
+            [b'"', rest @ ..] => string::end(rest).map(|end| end.0),
+            rest => skip(rest, self.depth),
+        };
+        rest.map(|rest| self.until(rest)).map_err(Unreadable)
+    }
+
+    /// Reads it; if it is an object, each member's value is left to `member`, which reads it and
+    /// returns it, with the place of the member's name among `names`.
+    #[inline(always)]
+    pub(crate) fn read_members<const N: usize>(
+        self,
+        names: [&str; N],
+        mut member: impl FnMut(Option<usize>, Unread<'a>) -> Result<Read<'a>, Unreadable>,
+    ) -> Result<Read<'a>, Unreadable> {
+        let [b'{', rest @ ..] = self.rest else { return self.read() };
+        if self.depth == MAX_DEPTH {
+            return self.read();
+        }
+        let depth = self.depth.wrapping_add(1);
+        let mut rest = white_space(rest);
+        if let [b'}', rest @ ..] = rest {
+            return Ok(self.until(rest));
+        }
+        loop {
+            let expected = names.iter().enumerate().find_map(|(place, name)| {
+                // Nearly always it is written without escapes and white space.
+                Some((Some(place), after_name(rest, name)?))
+            });
+            let (place, value) = match expected {
+                Some(found) => found,
+                None => {
+                    let (name, value) = name(rest).map_err(Unreadable)?;
+                    let name = name.str(self.text);
+                    (names.iter().position(|expected| name == **expected), value)
+                }
+            };
+            let value = Unread { text: self.text, rest: white_space(value), depth };
+            let read = member(place, value)?;
+            match white_space(read.rest) {
+                [b',', next @ ..] => rest = next,
+                [b'}', rest @ ..] => return Ok(self.until(rest)),
+                rest => return Err(Unreadable(Stop::unexpected(rest))),
+            }
+        }
+    }
+
+    fn until(&self, rest: &'a [u8]) -> Read<'a> {
+        Read { value: Value::new(span(self.text, self.rest.len(), rest.len())), rest }
+    }
+}
+
+/// That a value cannot be read.
+pub(crate) struct Unreadable(Stop);
 
 /// A member that is being read.
 #[derive(Clone, Copy, Default)]
 struct Member {
-    /// Where its name stands, the quotes included.
-    name: usize,
-    name_end: usize,
-    /// Whether nothing in its name is escaped.
-    plain: bool,
-    /// Where its value begins.
+    name: Name,
+    /// Bytes left where its value begins.
     value: usize,
-}
-
-impl Member {
-    fn name<'a>(&self, text: &'a str) -> Str<'a> {
-        Str { text: text.get(self.name..self.name_end).unwrap_or_default(), plain: self.plain }
-    }
 }
 
 /// A member that has just been read. Its parts are cut out of the text when they are asked for.
@@ -28,19 +337,21 @@ pub(crate) struct Visited<'a, 's> {
     pub(crate) depth: u32,
     text: &'a str,
     member: &'s Member,
-    /// Where its value ends.
+    /// Bytes left where its value ends.
     end: usize,
 }
 
 impl<'a> Visited<'a, '_> {
     pub(crate) fn name(&self) -> Str<'a> {
-        self.member.name(self.text)
+        self.member.name.str(self.text)
     }
 
     /// The name's bytes, if nothing in them is escaped.
     pub(crate) fn plain_name(&self) -> Option<&'a [u8]> {
-        let (from, to) = (self.member.name.wrapping_add(1), self.member.name_end.wrapping_sub(1));
-        if self.member.plain { self.text.as_bytes().get(from..to) } else { None }
+        let name = &self.member.name;
+        let offset = |left| self.text.len().wrapping_sub(left);
+        let (from, to) = (offset(name.from).wrapping_add(1), offset(name.to).wrapping_sub(1));
+        if name.plain { self.text.as_bytes().get(from..to) } else { None }
     }
 
     /// Whether its name means this.
@@ -53,7 +364,85 @@ impl<'a> Visited<'a, '_> {
     }
 
     pub(crate) fn value(&self) -> Value<'a> {
-        Value::new(self.text.get(self.member.value..self.end).unwrap_or_default())
+        Value::new(span(self.text, self.member.value, self.end))
+    }
+}
+
+/// How deep the members of objects can be visited.
+const LEVELS: usize = 4;
+
+/// What is kept for this depth, which counts from 1.
+#[inline(always)]
+fn level<T>(levels: &mut [T], depth: u32) -> Option<&mut T> {
+    levels.get_mut((depth as usize).wrapping_sub(1))
+}
+
+/// What follows the value that stands here. The members of the objects in it, down to `levels`
+/// containers inside each other (at most [`LEVELS`]), go to `visit` as they end, each with its
+/// depth: 1 is a member of the value itself. So the members of a member's value go there before
+/// that member does.
+///
+/// As [`skip`], which steps over what is deeper.
+fn visit_members<'a>(
+    text: &'a str,
+    mut rest: &'a [u8],
+    levels: usize,
+    visit: &mut dyn FnMut(&Visited<'a, '_>),
+) -> Scanned<&'a [u8]> {
+    let levels = levels.min(LEVELS) as u32;
+    // The member that is being read at each depth.
+    let mut members = [Member::default(); LEVELS];
+    let mut depth: u32 = 0;
+    let mut object = false;
+    let mut around: u32 = 0;
+    loop {
+        if object {
+            let (name, value) = name(rest)?;
+            rest = white_space(value);
+            if let Some(member) = level(&mut members, depth) {
+                *member = Member { name, value: rest.len() };
+            }
+        } else {
+            rest = white_space(rest);
+        }
+        let next = first(rest);
+        match next {
+            b'"' => (rest, _) = string::end(after(rest, 1))?,
+            b'{' | b'[' if depth < levels => {
+                rest = white_space(after(rest, 1));
+                if first(rest) != closing(next) {
+                    around = (around << 1) | u32::from(object);
+                    object = next == b'{';
+                    depth = depth.wrapping_add(1);
+                    continue;
+                }
+                rest = after(rest, 1);
+            }
+            _ => rest = skip(rest, depth)?,
+        }
+        loop {
+            if depth == 0 {
+                return Ok(rest);
+            }
+            if object {
+                if let Some(member) = level(&mut members, depth) {
+                    visit(&Visited { depth, text, member, end: rest.len() });
+                }
+            }
+            rest = white_space(rest);
+            let next = first(rest);
+            let last = next == closing(if object { b'{' } else { b'[' });
+            if !last && next != b',' {
+                return Err(Stop::unexpected(rest));
+            }
+            rest = after(rest, 1);
+            if !last {
+                break;
+            }
+            object = around & 1 == 1;
+            around >>= 1;
+            depth = depth.wrapping_sub(1);
+        }
     }
 }
 
@@ -61,58 +450,88 @@ impl<'a> Visited<'a, '_> {
 #[derive(Clone, Copy)]
 pub(super) struct Scanner<'a> {
     text: &'a str,
-    at: usize,
+    rest: &'a [u8],
 }
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, at: 0 }
+        Self { text, rest: text.as_bytes() }
     }
 
+    /// How many bytes are left.
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Steps over white space and a comma.
+    pub(super) fn comma(&mut self) {
+        self.rest = white_space(self.rest);
+        if let [b',', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
+    }
+
+    fn advance<T>(&mut self, scanned: Scanned<(T, &'a [u8])>) -> Result<T, Error> {
+        let (result, rest) = scanned.map_err(|stop| stop.in_text(self.text))?;
+        self.rest = rest;
+        Ok(result)
+    }
+
+    /// A member's name and the colon, with the white space before either.
+    pub(super) fn name(&mut self) -> Result<Str<'a>, Error> {
+        let name = self.advance(name(self.rest))?;
+        Ok(name.str(self.text))
+    }
+
+    /// One value with all that is in it.
+    pub(super) fn value(&mut self) -> Result<Value<'a>, Error> {
+        self.walk(0, &mut |_| {})
+    }
+
+    /// One value; members in it go to `visit`, as [`visit_members`] says.
+    pub(super) fn walk(
+        &mut self,
+        levels: usize,
+        visit: &mut dyn FnMut(&Visited<'a, '_>),
+    ) -> Result<Value<'a>, Error> {
+        let from = white_space(self.rest);
+        let rest = match levels {
+            0 => skip(from, 0),
+            _ => visit_members(self.text, from, levels, visit),
+        };
+        self.advance(rest.map(|rest| ((), rest)))?;
+        Ok(Value::new(span(self.text, from.len(), self.rest.len())))
+    }
+
+    /// Nothing but white space may be left.
+    pub(super) fn end(&mut self) -> Result<(), Error> {
+        self.rest = white_space(self.rest);
+        if self.rest.is_empty() {
+            return Ok(());
+        }
+        Err(Stop::at(self.rest, ErrorKind::TrailingData).in_text(self.text))
+    }
+}
+
+/// For those who read token by token.
+#[cfg(feature = "canonical")]
+impl<'a> Scanner<'a> {
+    /// The offset of this place.
     pub(super) fn at(&self) -> usize {
-        self.at
+        self.text.len().saturating_sub(self.rest.len())
     }
 
-    #[inline(always)]
+    /// The text from an offset to this place.
+    pub(super) fn span(&self, from: usize) -> &'a str {
+        self.text.get(from..self.at()).unwrap_or_default()
+    }
+
     pub(super) fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+        self.rest.first().copied()
     }
 
     pub(super) fn step(&mut self) {
-        self.skip(1);
-    }
-
-    #[inline(always)]
-    fn skip(&mut self, bytes: usize) {
-        // The place is never beyond the text's end, so this does not wrap.
-        self.at = self.at.wrapping_add(bytes);
-    }
-
-    pub(super) fn span(&self, from: usize) -> &'a str {
-        // Spans begin and end beside ASCII bytes, so they lie on character boundaries.
-        self.text.get(from..self.at).unwrap_or_default()
-    }
-
-    pub(super) fn fail<T>(&self, kind: ErrorKind) -> Scanned<T> {
-        Err(Error::new(kind, self.at))
-    }
-
-    /// The error for whatever stands here, where something else had to stand.
-    pub(super) fn unexpected<T>(&self) -> Scanned<T> {
-        match self.peek() {
-            None => self.fail(ErrorKind::UnexpectedEnd),
-            Some(0xef) if self.at == 0 && self.text.starts_with('\u{feff}') => {
-                self.fail(ErrorKind::ByteOrderMark)
-            }
-            Some(byte) => self.fail(ErrorKind::UnexpectedByte(byte)),
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn white_space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
-            self.step();
-        }
+        self.rest = after(self.rest, 1);
     }
 
     /// Steps over `byte` if it is the next one.
@@ -124,483 +543,124 @@ impl<'a> Scanner<'a> {
         here
     }
 
-    /// A member's name and the colon, with the white space around them.
-    pub(super) fn name(&mut self) -> Scanned<Str<'a>> {
-        let mut member = Member::default();
-        self.name_of(Some(&mut member))?;
-        Ok(member.name(self.text))
-    }
-
-    /// Steps over a member's name and the colon.
-    #[inline(always)]
-    fn name_of(&mut self, member: Option<&mut Member>) -> Scanned<()> {
-        self.white_space();
-        if self.peek() != Some(b'"') {
-            return self.unexpected();
-        }
-        let from = self.at;
-        let plain = self.string()?;
-        if let Some(member) = member {
-            member.name = from;
-            member.name_end = self.at;
-            member.plain = plain;
-        }
-        self.white_space();
-        if !self.take(b':') {
-            return self.unexpected();
-        }
-        Ok(())
+    pub(super) fn white_space(&mut self) {
+        self.rest = white_space(self.rest);
     }
 
     /// A string; the next byte is its opening quote. Whether nothing in it is escaped.
-    #[inline(always)]
-    pub(super) fn string(&mut self) -> Scanned<bool> {
-        self.step();
-        // Most names and short strings have no escape and end within a few words.
-        let bytes = self.text.as_bytes();
-        for _ in 0..6 {
-            let Some(word) = bytes.get(self.at..).and_then(<[u8]>::first_chunk) else { break };
-            let found = special(u64::from_le_bytes(*word));
-            if found == 0 {
-                self.skip(8);
-                continue;
-            }
-            self.skip((found.trailing_zeros() / 8) as usize);
-            if self.take(b'"') {
-                return Ok(true);
-            }
-            break;
-        }
-        self.long_string()
-    }
-
-    /// The rest of a string.
-    fn long_string(&mut self) -> Scanned<bool> {
-        let mut plain = self.skip_rows();
-        plain &= self.skip_clean();
-        loop {
-            match self.peek() {
-                None => return self.fail(ErrorKind::UnexpectedEnd),
-                Some(b'"') => {
-                    self.step();
-                    return Ok(plain);
-                }
-                Some(b'\\') => {
-                    plain = false;
-                    self.escape()?;
-                    // Where one is, there are often more.
-                    self.skip_rows();
-                    self.skip_clean();
-                }
-                Some(byte) => return self.fail(ErrorKind::ControlCharacter(byte)),
-            }
-        }
-    }
-
-    /// Moves on to the next quote, backslash or control character; in a long string it may step
-    /// over escapes of one character. Whether it met none.
-    fn skip_clean(&mut self) -> bool {
-        let bytes = self.text.as_bytes();
-        let mut plain = true;
-        loop {
-            // A few words, then rows.
-            for _ in 0..4 {
-                let Some(word) = bytes.get(self.at..).and_then(<[u8]>::first_chunk) else {
-                    while self
-                        .peek()
-                        .is_some_and(|byte| byte >= 0x20 && !matches!(byte, b'"' | b'\\'))
-                    {
-                        self.step();
-                    }
-                    return plain;
-                };
-                let found = special(u64::from_le_bytes(*word));
-                if found != 0 {
-                    self.skip((found.trailing_zeros() / 8) as usize);
-                    return plain;
-                }
-                self.skip(8);
-            }
-            plain &= self.skip_rows();
-        }
-    }
-
-    /// Moves on row by row over clean bytes and escapes of one character, as far as whole rows
-    /// reach or to the first byte that needs a closer look. Whether it met no escape.
-    fn skip_rows(&mut self) -> bool {
-        if !cfg!(any(target_feature = "sse2", target_feature = "neon", target_feature = "simd128"))
-        {
-            return true;
-        }
-        let mut plain = true;
-        let bytes = self.text.as_bytes();
-        'rows: while let Some(row) = bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
-            let mut found = specials(row);
-            while found != 0 {
-                let place = found.trailing_zeros() as usize;
-                let escape = self.at.wrapping_add(place);
-                let is_short = bytes.get(escape) == Some(&b'\\')
-                    && bytes.get(escape.wrapping_add(1)).is_some_and(|byte| is_short(*byte));
-                if !is_short {
-                    self.at = escape;
-                    return plain;
-                }
-                plain = false;
-                if place == ROW - 1 {
-                    // The second byte is the first one of the next row.
-                    self.skip(ROW + 1);
-                    continue 'rows;
-                }
-                found &= !(0b11 << place);
-            }
-            self.skip(ROW);
-        }
-        plain
-    }
-
-    /// An escape; the next byte is its backslash.
-    fn escape(&mut self) -> Scanned<()> {
-        let from = self.at;
-        self.step();
-        match self.peek() {
-            Some(byte) if is_short(byte) => {
-                self.step();
-                Ok(())
-            }
-            Some(b'u') => {
-                self.step();
-                let unit = self.hex4(from)?;
-                match unit {
-                    0xd800..0xdc00 => {
-                        if !(self.take(b'\\') && self.take(b'u')) {
-                            return Err(Error::new(ErrorKind::LoneSurrogate, from));
-                        }
-                        match self.hex4(from)? {
-                            0xdc00..0xe000 => Ok(()),
-                            _ => Err(Error::new(ErrorKind::LoneSurrogate, from)),
-                        }
-                    }
-                    0xdc00..0xe000 => Err(Error::new(ErrorKind::LoneSurrogate, from)),
-                    _ => Ok(()),
-                }
-            }
-            None => self.fail(ErrorKind::UnexpectedEnd),
-            Some(_) => Err(Error::new(ErrorKind::InvalidEscape, from)),
-        }
-    }
-
-    fn hex4(&mut self, escape: usize) -> Scanned<u16> {
-        let mut unit: u16 = 0;
-        for _ in 0..4 {
-            let digit = match self.peek() {
-                Some(byte @ b'0'..=b'9') => byte.wrapping_sub(b'0'),
-                Some(byte @ b'a'..=b'f') => byte.wrapping_sub(b'a' - 10),
-                Some(byte @ b'A'..=b'F') => byte.wrapping_sub(b'A' - 10),
-                Some(_) => return Err(Error::new(ErrorKind::InvalidEscape, escape)),
-                None => return self.fail(ErrorKind::UnexpectedEnd),
-            };
-            unit = (unit << 4) | u16::from(digit);
-            self.step();
-        }
-        Ok(unit)
-    }
-
-    /// At least one digit.
-    fn digits(&mut self, number: usize) -> Scanned<()> {
-        match self.peek() {
-            Some(b'0'..=b'9') => {}
-            None => return self.fail(ErrorKind::UnexpectedEnd),
-            Some(_) => return Err(Error::new(ErrorKind::InvalidNumber, number)),
-        }
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.step();
-        }
-        Ok(())
+    pub(super) fn string(&mut self) -> Result<bool, Error> {
+        let string = string::end(after(self.rest, 1));
+        self.advance(string.map(|(rest, plain)| (plain, rest)))
     }
 
     /// A number; the next byte is its sign or first digit.
-    pub(super) fn number(&mut self) -> Scanned<()> {
-        let from = self.at;
-        self.take(b'-');
-        if self.take(b'0') {
-            if let Some(b'0'..=b'9') = self.peek() {
-                return Err(Error::new(ErrorKind::InvalidNumber, from));
-            }
-        } else {
-            self.digits(from)?;
-        }
-        if self.take(b'.') {
-            self.digits(from)?;
-        }
-        if let Some(b'e' | b'E') = self.peek() {
-            self.step();
-            if let Some(b'+' | b'-') = self.peek() {
-                self.step();
-            }
-            self.digits(from)?;
-        }
-        Ok(())
+    pub(super) fn number(&mut self) -> Result<(), Error> {
+        self.advance(number(self.rest).map(|rest| ((), rest)))
     }
 
-    pub(super) fn literal(&mut self, word: &str) -> Scanned<()> {
-        let from = self.at;
-        for expected in word.bytes() {
-            if self.peek().is_none() {
-                return self.fail(ErrorKind::UnexpectedEnd);
-            }
-            if !self.take(expected) {
-                return Err(Error::new(ErrorKind::InvalidLiteral, from));
-            }
-        }
-        Ok(())
+    pub(super) fn literal(&mut self, word: &str) -> Result<(), Error> {
+        self.advance(literal(self.rest, word.as_bytes()).map(|rest| ((), rest)))
     }
 
-    /// One value with all that is in it.
-    pub(super) fn value(&mut self) -> Scanned<Value<'a>> {
-        self.walk(0, &mut |_| {})
+    pub(super) fn fail<T>(&self, kind: ErrorKind) -> Result<T, Error> {
+        Err(Stop::at(self.rest, kind).in_text(self.text))
     }
 
-    /// One value; the members of the objects in it, down to `levels` containers inside each other
-    /// (at most [`LEVELS`]), go to `visit` as they end, each with its depth: 1 is a member of the
-    /// value itself. So the members of a member's value go there before that member does.
-    ///
-    /// Containers are kept as one bit each (an object or an array), so the depth is bounded and
-    /// nothing recurses.
-    pub(super) fn walk(
-        &mut self,
-        levels: usize,
-        visit: &mut dyn FnMut(&Visited<'a, '_>),
-    ) -> Scanned<Value<'a>> {
-        self.white_space();
-        let from = self.at;
-        let mut open: u128 = 0;
-        let mut depth: u32 = 0;
-        // The member that is being read at each depth: its name and where its value begins.
-        let mut members = [Member::default(); LEVELS];
-        let members = members.get_mut(..levels).unwrap_or_default();
-        loop {
-            self.white_space();
-            if let Some(member) = level(members, depth) {
-                member.value = self.at;
-            }
-            // Does a container open here that is not empty?
-            let opened = match self.peek() {
-                Some(b'"') => {
-                    self.string()?;
-                    false
-                }
-                Some(open_byte @ (b'{' | b'[')) => {
-                    if depth == MAX_DEPTH {
-                        return self.fail(ErrorKind::TooDeep);
-                    }
-                    self.step();
-                    self.white_space();
-                    let object = open_byte == b'{';
-                    if self.take(if object { b'}' } else { b']' }) {
-                        false
-                    } else {
-                        open = (open << 1) | u128::from(object);
-                        depth = depth.wrapping_add(1);
-                        if object {
-                            self.name_of(level(members, depth))?;
-                        }
-                        true
-                    }
-                }
-                Some(b'-' | b'0'..=b'9') => {
-                    self.number()?;
-                    false
-                }
-                Some(b't') => {
-                    self.literal("true")?;
-                    false
-                }
-                Some(b'f') => {
-                    self.literal("false")?;
-                    false
-                }
-                Some(b'n') => {
-                    self.literal("null")?;
-                    false
-                }
-                _ => return self.unexpected(),
-            };
-            if opened {
-                continue;
-            }
-            // A value has ended: close what ends with it, or go on to the next one.
-            loop {
-                if depth == 0 {
-                    return Ok(Value::new(self.span(from)));
-                }
-                let object = open & 1 == 1;
-                if object {
-                    // Read field by field: the processor has only just stored them.
-                    if let Some(member) = level(members, depth) {
-                        visit(&Visited { depth, text: self.text, member, end: self.at });
-                    }
-                }
-                self.white_space();
-                match self.peek() {
-                    Some(b',') => {
-                        self.step();
-                        if object {
-                            self.name_of(level(members, depth))?;
-                        }
-                        break;
-                    }
-                    Some(b'}') if object => {}
-                    Some(b']') if !object => {}
-                    _ => return self.unexpected(),
-                }
-                self.step();
-                open >>= 1;
-                depth = depth.wrapping_sub(1);
-            }
-        }
+    /// The error for whatever stands here, where something else had to stand.
+    pub(super) fn unexpected<T>(&self) -> Result<T, Error> {
+        Err(Stop::unexpected(self.rest).in_text(self.text))
     }
-
-    /// Nothing but white space may be left.
-    pub(super) fn end(&mut self) -> Scanned<()> {
-        self.white_space();
-        if self.peek().is_none() { Ok(()) } else { self.fail(ErrorKind::TrailingData) }
-    }
-}
-
-/// How deep the members of objects can be visited.
-pub(super) const LEVELS: usize = 4;
-
-/// What is kept for this depth, which counts from 1.
-fn level<T>(levels: &mut [T], depth: u32) -> Option<&mut T> {
-    levels.get_mut((depth as usize).wrapping_sub(1))
-}
-
-/// Whether the byte and a backslash before it are a whole escape.
-fn is_short(byte: u8) -> bool {
-    matches!(byte, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')
-}
-
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGHS: u64 = 0x8080_8080_8080_8080;
-
-/// The high bit of each byte that is a quote, a backslash or below 0x20. The lowest set bit is
-/// exact; bits above it can be set without cause, since borrows run upwards.
-fn special(word: u64) -> u64 {
-    let zero = |x: u64| x.wrapping_sub(ONES) & !x;
-    let below = word.wrapping_sub(ONES.wrapping_mul(0x20)) & !word;
-    let quote = zero(word ^ ONES.wrapping_mul(b'"' as u64));
-    let backslash = zero(word ^ ONES.wrapping_mul(b'\\' as u64));
-    (below | quote | backslash) & HIGHS
-}
-
-/// Bytes that are looked at side by side.
-const ROW: usize = 32;
-
-/// A bit for each byte that is a quote, a backslash or below 0x20.
-fn specials(row: &[u8; ROW]) -> u32 {
-    // Without a branch, so that this becomes vector code.
-    let flags = row.map(|byte| u8::from((byte < 0x20) | (byte == b'"') | (byte == b'\\')));
-    let mut found = 0;
-    for word in flags.rchunks_exact(8) {
-        let word = word.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-        // Each byte is 0 or 1: the product has them side by side in its highest byte.
-        let bits = word.wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        found = (found << 8) | bits as u32;
-    }
-    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_word_test_finds_the_first_special_byte_at_every_place() {
-        for byte in 0..=255_u8 {
-            let stop = byte < 0x20 || byte == b'"' || byte == b'\\';
-            for place in 0..8 {
-                let mut bytes = [b'~'; 8];
-                bytes[place] = byte;
-                let found = special(u64::from_le_bytes(bytes));
-                assert_eq!(found != 0, stop, "byte {byte:#x} at {place}");
-                if stop {
-                    assert_eq!((found.trailing_zeros() / 8) as usize, place);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_row_has_a_bit_for_every_special_byte_at_every_place() {
-        for byte in 0..=255_u8 {
-            let stop = byte < 0x20 || byte == b'"' || byte == b'\\';
-            for place in 0..ROW {
-                let mut row = [b'~'; ROW];
-                row[place] = byte;
-                row[31 - place] = b'"';
-                let expected = (u32::from(stop) << place) | (1 << (31 - place));
-                // At one place the quote has overwritten the byte.
-                let expected = if 31 - place == place { 1 << place } else { expected };
-                assert_eq!(specials(&row), expected, "byte {byte:#x} at {place}");
-            }
-        }
-    }
-
-    #[test]
-    fn escapes_at_every_place_of_a_long_string() {
-        for (escape, ok) in [
-            (r"\n", true),
-            (r"\\", true),
-            (r#"\""#, true),
-            (r"\u00e9", true),
-            (r"\ud83d\ude00", true),
-            (r"\ud83d", false),
-            (r"\x", false),
-            ("\n", false),
-        ] {
-            for before in 0..80 {
-                for after in [0, 1, 31, 32, 33, 70] {
-                    let (before, after) = ("~".repeat(before), "~".repeat(after));
-                    let text = std::format!("\"\\t{before}{escape}{escape}{after}\"x");
-                    let mut scanner = Scanner::new(&text);
-                    let result = scanner.string();
-                    if ok {
-                        assert!(!result.unwrap());
-                        assert_eq!(scanner.at(), text.len() - 1);
-                    } else {
-                        let offset = 3 + before.len();
-                        assert_eq!(result.unwrap_err().offset, offset, "{text}");
-                    }
-                }
-            }
-        }
-    }
+    use std::format;
+    use std::string::String;
+    use std::vec::Vec;
 
     #[test]
     fn members_are_visited_as_deep_as_asked_for() {
         let text = r#"{"a":{"b":{"c":{"d":1}},"e":[{"f":2}]},"g":3}"#;
-        let visited = |visits: &mut std::vec::Vec<std::string::String>, depth, name: Str<'_>| {
-            visits.push(std::format!("{depth}{}", name.raw()));
+        let visits = |levels| {
+            let mut visits: Vec<String> = Vec::new();
+            Scanner::new(text)
+                .walk(levels, &mut |seen| {
+                    visits.push(format!("{}{}", seen.depth, seen.name().raw()));
+                })
+                .unwrap();
+            visits
         };
-        let mut visits = std::vec::Vec::new();
-        Scanner::new(text)
-            .walk(3, &mut |seen| visited(&mut visits, seen.depth, seen.name()))
-            .unwrap();
-        assert_eq!(visits, ["3c", "2b", "2e", "1a", "1g"]);
-        visits.clear();
-        Scanner::new(text)
-            .walk(1, &mut |seen| visited(&mut visits, seen.depth, seen.name()))
-            .unwrap();
-        assert_eq!(visits, ["1a", "1g"]);
+        assert_eq!(visits(3), ["3c", "2b", "2e", "1a", "1g"]);
+        assert_eq!(visits(4), ["4d", "3c", "2b", "4f", "2e", "1a", "1g"]);
+        assert_eq!(visits(1), ["1a", "1g"]);
     }
 
     #[test]
-    fn strings_of_every_length_end_where_they_end() {
-        for length in 0..200 {
-            let text = std::format!("\"{}\"x", "é".repeat(length));
-            let mut scanner = Scanner::new(&text);
-            assert!(scanner.string().unwrap());
-            assert_eq!(scanner.at(), 2 * length + 2);
+    fn members_are_named_whether_or_not_they_are_written_as_expected() {
+        let text = r#"{"b":1,"a" : 2,"\u0061":3,"c":4, "a":5,"ab":{"a":6}}"#;
+        let mut seen: Vec<(Option<usize>, &str)> = Vec::new();
+        let whole = Unread::whole(text, |value| {
+            value.read_members(["a", "b"], |place, value| {
+                let read = value.read()?;
+                seen.push((place, read.value.get()));
+                Ok(read)
+            })
+        });
+        assert_eq!(whole.unwrap().get(), text);
+        let [a, b] = [Some(0), Some(1)];
+        let expected = [(b, "1"), (a, "2"), (a, "3"), (None, "4"), (a, "5"), (None, "{\"a\":6}")];
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn an_error_is_the_same_however_the_text_is_read() {
+        let deep = |levels: usize| format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));
+        let mut texts: Vec<String> = [
+            "",
+            "{",
+            "{}",
+            "{ } x",
+            "{\"a\"",
+            "{\"a\":",
+            "{\"a\":1",
+            "{\"a\":1,",
+            "{\"a\":1,}",
+            "{\"a\" 1}",
+            "{\"a\":1 \"b\":2}",
+            "{\"a\":[1}",
+            "{\"a\":tru}",
+            "{\"a\":{\"b\":}}",
+            "{\"a\":{\"b\":1]}",
+            "{\"a\":01}",
+            "{\"a\":\"\n\"}",
+            "{a:1}",
+            "[1,]",
+            "[{\"a\":}]",
+            "\u{feff}{}",
+            " { \"a\" : { \"b\" : [ { } , 1 ] } , \"c\" : null } ",
+        ]
+        .map(String::from)
+        .to_vec();
+        texts.extend([127, 128, 129].map(deep));
+        for text in texts {
+            let read = |levels| {
+                let mut scanner = Scanner::new(&text);
+                let value = scanner.walk(levels, &mut |_| {})?;
+                scanner.end()?;
+                Ok::<_, Error>(value.get())
+            };
+            let expected = read(0);
+            for levels in 1..=LEVELS {
+                assert_eq!(read(levels), expected, "{text} to level {levels}");
+            }
+            let value = Unread::whole(&text, |value| {
+                value.read_members(["a"], |_, value| {
+                    value.read_members(["b", "a"], |_, value| value.read())
+                })
+            });
+            let value = value.map(|value| value.get());
+            assert_eq!(value, expected, "{text} member by member");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Writing into a buffer that the caller owns.
 
+use super::string::first_special;
 use super::{BufferTooSmall, Value};
 
 /// Writes JSON text into a caller-owned buffer.
@@ -32,6 +33,7 @@ impl<'o> Writer<'o> {
     }
 
     /// Appends `text` as it is.
+    #[inline]
     pub fn raw(&mut self, text: &str) -> &mut Self {
         let end = self.needed.saturating_add(text.len());
         if let Some(target) = self.out.get_mut(self.needed..end) {
@@ -143,27 +145,27 @@ pub fn to_text(write: impl Fn(&mut Writer<'_>)) -> alloc::string::String {
 /// Shows `text` as it stands inside a JSON string: the clean pieces as they are, the escapes
 /// between them.
 pub(crate) fn escape(text: &str, mut show: impl FnMut(&str)) {
-    let mut clean = 0;
-    for (at, byte) in text.bytes().enumerate() {
+    let mut rest = text;
+    loop {
+        let special = first_special(rest.as_bytes());
+        // What is escaped is one ASCII byte, so there are character boundaries beside it.
+        show(rest.get(..rest.len().saturating_sub(special.len())).unwrap_or_default());
+        let [byte, unread @ ..] = special else { return };
         let mut unicode = *b"\\u00xx";
-        let escape = match byte {
+        show(match byte {
             b'"' => "\\\"",
             b'\\' => "\\\\",
             b'\n' => "\\n",
             b'\r' => "\\r",
             b'\t' => "\\t",
-            0..0x20 => {
+            _ => {
                 let digits = [hex(byte >> 4), hex(byte & 15)];
                 unicode[4..].copy_from_slice(&digits);
                 core::str::from_utf8(&unicode).unwrap_or_default()
             }
-            _ => continue,
-        };
-        show(text.get(clean..at).unwrap_or_default());
-        show(escape);
-        clean = at.saturating_add(1);
+        });
+        rest = rest.get(rest.len().saturating_sub(unread.len())..).unwrap_or_default();
     }
-    show(text.get(clean..).unwrap_or_default());
 }
 
 pub(super) fn hex(digit: u8) -> u8 {

@@ -6,7 +6,9 @@
 
 use core::fmt;
 
-use crate::json::{self, BufferTooSmall, Object, Str, Value, Visited, Writer};
+use crate::json::{
+    self, BufferTooSmall, Found, Kind, Object, Read, Str, Twice, Unread, Unreadable, Value, Writer,
+};
 
 /// A request, borrowed from its text.
 ///
@@ -257,41 +259,6 @@ impl fmt::Display for EnvelopeError {
 
 impl core::error::Error for EnvelopeError {}
 
-/// Members that are being read: each has a place, and the first one that occurs twice is kept.
-struct Reading<'m, const N: usize> {
-    text: &'m str,
-    members: [EnvelopeMember; N],
-    values: [Option<Value<'m>>; N],
-    twice: Option<(EnvelopeMember, Value<'m>)>,
-}
-
-impl<'m, const N: usize> Reading<'m, N> {
-    fn new(text: &'m str, members: [EnvelopeMember; N]) -> Self {
-        Self { text, members, values: [None; N], twice: None }
-    }
-
-    fn take(&mut self, seen: &Visited<'m, '_>) {
-        for (member, place) in self.members.iter().zip(&mut self.values) {
-            if seen.is(member.name()) {
-                let value = seen.value();
-                if place.replace(value).is_some() && self.twice.is_none() {
-                    self.twice = Some((*member, value));
-                }
-                return;
-            }
-        }
-    }
-
-    /// The values in the order of the members.
-    fn values(self) -> Result<([Option<Value<'m>>; N], At<'m>), EnvelopeError> {
-        let at = At { text: self.text };
-        match self.twice {
-            Some((member, value)) => at.fail(EnvelopeErrorKind::Duplicate(member), value),
-            None => Ok((self.values, at)),
-        }
-    }
-}
-
 /// Says where in the text a value stands.
 #[derive(Clone, Copy)]
 struct At<'m> {
@@ -299,14 +266,30 @@ struct At<'m> {
 }
 
 impl<'m> At<'m> {
+    #[cold]
     fn fail<T>(self, kind: EnvelopeErrorKind, value: Value<'m>) -> Result<T, EnvelopeError> {
         Err(EnvelopeError { kind, offset: json::offset_in(self.text, value.get()) })
     }
 
+    #[cold]
     fn missing<T>(self, member: EnvelopeMember) -> Result<T, EnvelopeError> {
         Err(EnvelopeError { kind: EnvelopeErrorKind::Missing(member), offset: self.text.len() })
     }
 
+    /// A member's value, if the member is there; it may be there once.
+    #[inline(always)]
+    fn once(
+        self,
+        member: EnvelopeMember,
+        found: Found<'m>,
+    ) -> Result<Option<Value<'m>>, EnvelopeError> {
+        match found.get() {
+            Ok(value) => Ok(value),
+            Err(Twice { last }) => self.fail(EnvelopeErrorKind::Duplicate(member), last),
+        }
+    }
+
+    #[inline(always)]
     fn str(
         self,
         member: EnvelopeMember,
@@ -331,9 +314,26 @@ impl<'m> RequestEnvelope<'m> {
     /// [`EnvelopeError`], which the document answers with `bad_request`.
     pub fn parse(text: &'m str) -> Result<Self, EnvelopeError> {
         use EnvelopeMember::{Protocol, Request, RequestKey, Version};
-        let mut reading = Reading::new(text, [Protocol, Version, RequestKey, Request]);
-        Object::parse_deep(text, 1, &mut |seen| reading.take(seen)).map_err(not_json)?;
-        let ([protocol, version, request_key, request], at) = reading.values()?;
+        let (mut protocol, mut version) = (Found::default(), Found::default());
+        let (mut request_key, mut request) = (Found::default(), Found::default());
+        let names = [Protocol.name(), Request.name(), RequestKey.name(), Version.name()];
+        Object::parse_members(text, names, |place, value| {
+            let read = value.read()?;
+            match place {
+                Some(0) => protocol.add(read.value),
+                Some(1) => request.add(read.value),
+                Some(2) => request_key.add(read.value),
+                Some(3) => version.add(read.value),
+                _ => {}
+            }
+            Ok(read)
+        })
+        .map_err(not_json)?;
+        let at = At { text };
+        let protocol = at.once(Protocol, protocol)?;
+        let version = at.once(Version, version)?;
+        let request_key = at.once(RequestKey, request_key)?;
+        let request = at.once(Request, request)?;
         let Some(protocol) = at.str(Protocol, protocol)? else { return at.missing(Protocol) };
         let request_key = at.str(RequestKey, request_key)?;
         let Some(request) = request else { return at.missing(Request) };
@@ -379,12 +379,28 @@ impl<'m> ResponseEnvelope<'m> {
     /// [`EnvelopeError`].
     pub fn parse(text: &'m str) -> Result<Self, EnvelopeError> {
         use EnvelopeMember::{Error, Response};
-        let mut reading = Reading::new(text, [Response, Error]);
-        Object::parse_deep(text, 1, &mut |seen| reading.take(seen)).map_err(not_json)?;
-        let ([response, error], at) = reading.values()?;
+        let (mut response, mut error) = (Found::default(), Found::default());
+        let mut body = ErrorMembers::default();
+        Object::parse_members(text, [Response.name(), Error.name()], |place, value| {
+            if place == Some(1) {
+                body = ErrorMembers::default();
+                let read = body.read(value)?;
+                error.add(read.value);
+                return Ok(read);
+            }
+            let read = value.read()?;
+            if place == Some(0) {
+                response.add(read.value);
+            }
+            Ok(read)
+        })
+        .map_err(not_json)?;
+        let at = At { text };
+        let response = at.once(Response, response)?;
+        let error = at.once(Error, error)?;
         match (response, error) {
             (Some(response), None) => Ok(Self::Response(response)),
-            (None, Some(error)) => ErrorBody::read(at, error).map(Self::Error),
+            (None, Some(error)) => body.check(at, error).map(Self::Error),
             (Some(_), Some(error)) => at.fail(EnvelopeErrorKind::Both, error),
             (None, None) => {
                 Err(EnvelopeError { kind: EnvelopeErrorKind::Neither, offset: text.len() })
@@ -440,15 +456,40 @@ impl<'m> ResponseEnvelope<'m> {
     }
 }
 
-impl<'m> ErrorBody<'m> {
-    fn read(at: At<'m>, error: Value<'m>) -> Result<Self, EnvelopeError> {
+/// The members of the object that stands where an error has to, if one does.
+#[derive(Default)]
+struct ErrorMembers<'m> {
+    code: Found<'m>,
+    message: Found<'m>,
+    retry_after: Found<'m>,
+}
+
+impl<'m> ErrorMembers<'m> {
+    #[inline]
+    fn read(&mut self, error: Unread<'m>) -> Result<Read<'m>, Unreadable> {
+        use EnvelopeMember::{Code, Message, RetryAfter};
+        let names = [Code.name(), Message.name(), RetryAfter.name()];
+        error.read_members(names, |place, value| {
+            let read = value.read()?;
+            match place {
+                Some(0) => self.code.add(read.value),
+                Some(1) => self.message.add(read.value),
+                Some(2) => self.retry_after.add(read.value),
+                _ => {}
+            }
+            Ok(read)
+        })
+    }
+
+    /// The error, if its members are as they have to be.
+    fn check(self, at: At<'m>, error: Value<'m>) -> Result<ErrorBody<'m>, EnvelopeError> {
         use EnvelopeMember::{Code, Error, Message, RetryAfter};
-        let mut reading = Reading::new(at.text, [Code, Message, RetryAfter]);
-        // It is JSON, so what is refused is no object.
-        if Object::parse_deep(error.get(), 1, &mut |seen| reading.take(seen)).is_err() {
+        if error.kind() != Kind::Object {
             return at.fail(EnvelopeErrorKind::WrongType(Error), error);
         }
-        let ([code, message, retry_after], at) = reading.values()?;
+        let code = at.once(Code, self.code)?;
+        let message = at.once(Message, self.message)?;
+        let retry_after = at.once(RetryAfter, self.retry_after)?;
         let Some(code_text) = at.str(Code, code)? else {
             return at.fail(EnvelopeErrorKind::Missing(Code), error);
         };
@@ -465,7 +506,7 @@ impl<'m> ErrorBody<'m> {
             Some(plain) => ErrorCode::named(plain),
             None => ErrorCode::find(|name| code_text == *name),
         };
-        Ok(Self { code, code_text, message, retry_after })
+        Ok(ErrorBody { code, code_text, message, retry_after })
     }
 }
 
