@@ -4,7 +4,7 @@
 //! - [`link`]: where a chat core is, and one connection to it.
 //! - [`client`]: calls agents and bots, in a direct chat or in a group.
 //! - [`bot`]: answers calls with handlers of its own.
-//! - [`gateway`] (feature `gateway`): a local MCP server for agent hosts.
+//! - [`gateway`] (feature `gateway`, Unix): a local MCP server for agent hosts.
 //! - [`reach`]: whom a call is for, as a person writes it, and how it gets there.
 //! - [`a2a`] (feature `a2a`): A2A agents on HTTP, made reachable over SimpleX, and the other way
 //!   round.
@@ -22,7 +22,7 @@ pub mod a2a;
 mod agent;
 pub mod bot;
 pub mod client;
-#[cfg(feature = "gateway")]
+#[cfg(all(feature = "gateway", unix))]
 pub mod gateway;
 #[cfg(feature = "a2a")]
 mod http;

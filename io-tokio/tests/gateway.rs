@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use agentwire_core::binding::Standard;
 use agentwire_core::chat::session::Declared;
-use agentwire_core::mcp::pins::Standing;
+use agentwire_core::mcp::pins::{Pins, Standing};
+use agentwire_core::profile::Transport;
 use agentwire_tokio::bot::{Bot, BotConfig, Replier, Request};
 use agentwire_tokio::client::Client;
 use agentwire_tokio::gateway::{
-    Action, Approver, ChatOwner, Decision, Gateway, GatewayConfig, Mirror, Unasked, When,
+    Action, Approver, ChatOwner, Decision, Gateway, GatewayConfig, Mirror, Transparent, Unasked,
+    When,
 };
 use agentwire_tokio::link::Core;
 use agentwire_tokio::network::{Network, Profile};
@@ -21,6 +23,7 @@ use rmcp::service::{
 };
 use rmcp::{ClientHandler, RoleClient, ServiceExt as _};
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
@@ -427,5 +430,97 @@ async fn what_is_wrong_with_the_arguments_is_said() {
         assert_eq!(result.is_error, Some(true), "{name}");
         assert!(texts(&result)[0].contains(sentence), "{name}: {result:?}");
     }
+    world.bot.shutdown().await;
+}
+
+/// The lines that a host reads, until `id` is answered.
+async fn answered(
+    lines: &mut tokio::io::Lines<tokio::io::BufReader<tokio::io::DuplexStream>>,
+    id: &Value,
+) -> Vec<Value> {
+    let mut read = Vec::new();
+    loop {
+        let line = timeout(Duration::from_secs(60), lines.next_line()).await.expect("in time");
+        let message: Value = serde_json::from_str(&line.unwrap().expect("a line")).unwrap();
+        let is_answer = message["id"] == *id;
+        read.push(message);
+        if is_answer {
+            return read;
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_agent_is_as_if_it_were_local() {
+    let world = world().await;
+    world.client.connect_to(&world.address, false).await.expect("it lets everybody in");
+    let script = Script::of([Decision::Approved, Decision::Approved, Decision::Refused]);
+    let transparent = Transparent::with(
+        world.client.clone(),
+        world.address.parse().unwrap(),
+        Some(Transport::Chat),
+        When::Always,
+        script.clone(),
+        Pins::default(),
+    );
+    let (host_input, gateway_output) = tokio::io::duplex(1 << 20);
+    let (gateway_input, mut host_output) = tokio::io::duplex(1 << 20);
+    let served =
+        tokio::spawn(async move { transparent.serve(gateway_input, gateway_output).await });
+    let mut lines = tokio::io::BufReader::new(host_input).lines();
+    let request = |id: Value, method: &str, mut params: Value, token: Option<&str>| {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+        });
+        if let Some(token) = token {
+            params["_meta"]["progressToken"] = json!(token);
+        }
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        format!("{message}\n")
+    };
+    // A host of an older revision is told which one is spoken.
+    let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}}});
+    host_output.write_all(format!("{initialize}\n").as_bytes()).await.unwrap();
+    let refused = answered(&mut lines, &json!(0)).await;
+    assert_eq!(refused[0]["error"]["code"], -32022);
+    assert_eq!(refused[0]["error"]["data"]["requested"], "2025-11-25");
+
+    // Lists are nothing that the owner is asked about.
+    let list = request(json!(1), "tools/list", json!({"cursor": ""}), None);
+    host_output.write_all(list.as_bytes()).await.unwrap();
+    let listed = answered(&mut lines, &json!(1)).await;
+    assert_eq!(listed[0]["result"]["tools"][0]["name"], "greet");
+    assert!(script.asked().is_empty());
+
+    // A call, with progress before it; ids and tokens are the host's.
+    let greet = |id: &str, who: &str| {
+        let params = json!({"name": "greet", "arguments": {"who": who}});
+        request(json!(id), "tools/call", params, Some("t"))
+    };
+    host_output.write_all(greet("a", "ann").as_bytes()).await.unwrap();
+    let called = answered(&mut lines, &json!("a")).await;
+    assert_eq!(called[0]["params"]["progressToken"], "t");
+    assert_eq!(called[1]["result"]["content"][0]["text"], "hello ann, client known: false");
+    host_output.write_all(greet("b", "?").as_bytes()).await.unwrap();
+    let asked = answered(&mut lines, &json!("b")).await;
+    assert_eq!(asked.last().unwrap()["result"]["resultType"], "input_required");
+
+    // What the owner refuses, and what is no request, reach nobody.
+    host_output.write_all(greet("c", "bob").as_bytes()).await.unwrap();
+    let refused = answered(&mut lines, &json!("c")).await;
+    assert_eq!(refused[0]["error"]["data"]["reason"], "not_approved");
+    host_output
+        .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\"}\n")
+        .await
+        .unwrap();
+    let wrong = answered(&mut lines, &json!(7)).await;
+    assert_eq!(wrong[0]["error"]["code"], -32602);
+    assert_eq!(script.asked().len(), 3);
+
+    // The end of the host is the end.
+    drop(host_output);
+    timeout(Duration::from_secs(60), served).await.expect("in time").unwrap().unwrap();
     world.bot.shutdown().await;
 }

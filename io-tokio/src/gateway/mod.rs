@@ -23,6 +23,9 @@
 //! Tools of chosen agents can also be [mirrored](GatewayConfig::mirrors) under a prefix, so that a
 //! model sees them as the gateway's own.
 //!
+//! [`Transparent`] is the other form: one agent, whose methods are the gateway's, as if it were
+//! local.
+//!
 //! # What the owner decides
 //!
 //! Each connection, message and call is an action that the owner approves first, unless
@@ -35,6 +38,7 @@
 //! Results come from other parties. They are given to the model behind a sentence that says from
 //! whom they are, and that they are data.
 
+mod approval;
 mod approve;
 mod config;
 mod conversation;
@@ -42,7 +46,9 @@ mod remote;
 mod server;
 mod text;
 mod tools;
+mod transparent;
 
 pub use approve::{Action, Approver, ChatOwner, CommandHook, Decision, Unasked, When};
 pub use config::{GatewayConfig, Mirror};
 pub use server::Gateway;
+pub use transparent::Transparent;

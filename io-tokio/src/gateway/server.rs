@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::time::Duration;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentwire_core::binding::Standard;
@@ -21,14 +21,12 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
+use super::approval::Approval;
 use super::remote::{self, Answer, Ids, Progress, Request};
 use super::text::{failed, foreign, notice, said};
-use super::{Action, Approver, Decision, GatewayConfig, When, conversation, tools};
+use super::{Action, Approver, GatewayConfig, conversation, tools};
 use crate::client::{Client, CoreCallError};
 use crate::reach::Address;
-
-/// Kinds of actions that one approval each stands for, under [`When::New`].
-const APPROVED: usize = 10_000;
 
 /// Pages of a list of tools that are fetched.
 const PAGES: usize = 100;
@@ -63,7 +61,7 @@ pub struct Gateway<A> {
 struct Inner<A> {
     client: Client,
     config: GatewayConfig,
-    approver: A,
+    approval: Approval<A>,
     ids: Ids,
     state: Mutex<State>,
 }
@@ -71,8 +69,6 @@ struct Inner<A> {
 #[derive(Default)]
 struct State {
     pins: Pins,
-    /// What was approved once.
-    approved: BTreeSet<String>,
     /// The newest message that was read, for each conversation.
     read: BTreeMap<Chat, ItemId>,
 }
@@ -101,7 +97,8 @@ impl<A: Approver> Gateway<A> {
     /// The same, with the definitions of tools that were accepted before.
     pub fn with_pins(client: Client, config: GatewayConfig, approver: A, pins: Pins) -> Self {
         let state = Mutex::new(State { pins, ..State::default() });
-        let inner = Inner { client, config, approver, ids: Ids::default(), state };
+        let approval = Approval::new(config.approve, approver);
+        let inner = Inner { client, config, approval, ids: Ids::default(), state };
         Self { inner: Arc::new(inner) }
     }
 
@@ -117,24 +114,7 @@ impl<A: Approver> Gateway<A> {
 
     /// Goes on only if the owner lets it.
     async fn approved(&self, action: &Action) -> Result<(), Failed> {
-        let kind = action.kind();
-        let is_settled = match (self.inner.config.approve, &kind) {
-            (When::Never, Some(_)) => true,
-            (When::New, Some(kind)) => self.state().approved.contains(kind),
-            _ => false,
-        };
-        if is_settled {
-            return Ok(());
-        }
-        match self.inner.approver.decide(action).await {
-            Decision::Approved => {}
-            other => return Err(format!("not done: {other}")),
-        }
-        let mut state = self.state();
-        if let Some(kind) = kind.filter(|_| state.approved.len() < APPROVED) {
-            state.approved.insert(kind);
-        }
-        Ok(())
+        self.inner.approval.ask(action).await.map_err(|decision| format!("not done: {decision}"))
     }
 
     async fn connect(&self, arguments: &Arguments) -> Result<CallToolResult, Failed> {
