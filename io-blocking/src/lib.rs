@@ -13,10 +13,16 @@
 #![allow(clippy::std_instead_of_alloc, reason = "std is always there")]
 
 mod agent;
+mod bell;
 pub mod bot;
 pub mod client;
 #[cfg(feature = "sqlite")]
 pub mod journal;
 pub mod link;
+#[doc(hidden)]
+#[allow(missing_docs, reason = "for the two adapters")]
+pub mod machine;
+mod machines;
 pub mod network;
+mod not_sent;
 mod queue;

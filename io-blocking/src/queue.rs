@@ -1,53 +1,64 @@
 //! The requests that wait for a worker.
 
-use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A bounded queue: putting something in never waits, taking it out does.
-pub(crate) struct Queue<T> {
-    state: Mutex<State<T>>,
+use agentwire_core::turns::{TurnLimits, Turns};
+
+/// A bounded queue: putting something in never waits, taking it out does. Callers take turns.
+pub(crate) struct Queue<K, T> {
+    state: Mutex<State<K, T>>,
     changed: Condvar,
-    capacity: usize,
 }
 
-struct State<T> {
-    waiting: VecDeque<T>,
+struct State<K, T> {
+    turns: Turns<K, T>,
     is_closed: bool,
 }
 
-impl<T> Queue<T> {
-    pub(crate) const fn new(capacity: usize) -> Self {
-        let state = State { waiting: VecDeque::new(), is_closed: false };
-        Self { state: Mutex::new(state), changed: Condvar::new(), capacity }
-    }
+/// What there was no place for, given back.
+pub(crate) struct NoPlace<T> {
+    pub(crate) item: T,
+    /// `None` when nothing is taken any more.
+    pub(crate) capacity: Option<usize>,
+}
 
-    pub(crate) const fn capacity(&self) -> usize {
-        self.capacity
+impl<K: Ord + Clone, T> Queue<K, T> {
+    pub(crate) const fn new(limits: TurnLimits) -> Self {
+        let state = State { turns: Turns::new(limits), is_closed: false };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
     /// Puts something in, or gives it back when the queue is full or closed.
-    pub(crate) fn push(&self, item: T) -> Result<(), T> {
+    pub(crate) fn push(&self, caller: K, item: T) -> Result<(), NoPlace<T>> {
         let mut state = self.lock();
-        if state.is_closed || state.waiting.len() >= self.capacity {
-            return Err(item);
+        if state.is_closed {
+            return Err(NoPlace { item, capacity: None });
         }
-        state.waiting.push_back(item);
+        let pushed = state.turns.push(caller, item);
+        pushed.map_err(|full| NoPlace { item: full.item, capacity: Some(full.capacity) })?;
         self.changed.notify_one();
         Ok(())
     }
 
-    /// Waits for something. `None` once the queue is closed and empty.
-    pub(crate) fn pop(&self) -> Option<T> {
+    /// Waits for something. `None` once the queue is closed and empty. Whoever has taken it says
+    /// when it is [`done`](Self::done).
+    pub(crate) fn pop(&self) -> Option<(K, T)> {
         let mut state = self.lock();
         loop {
-            if let Some(item) = state.waiting.pop_front() {
-                return Some(item);
+            if let Some(next) = state.turns.next() {
+                return Some(next);
             }
-            if state.is_closed {
+            if state.is_closed && state.turns.waiting() == 0 {
                 return None;
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    pub(crate) fn done(&self, caller: &K) {
+        self.lock().turns.done(caller);
+        // One that was held up by its caller's others may go on, and the last one may end.
+        self.changed.notify_all();
     }
 
     /// Takes nothing more; what is in it can still be taken out.
@@ -56,7 +67,7 @@ impl<T> Queue<T> {
         self.changed.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, State<K, T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use agentwire_blocking::bot::{Bot, BotConfig, Replier, ReplyError, Request};
-use agentwire_blocking::client::{CallOptions, Client, ClientError, Elapsed, Target};
+use agentwire_blocking::client::{CallOptions, Client, ClientError, Elapsed, NotSent, Target};
 use agentwire_blocking::network::{Network, Profile};
 use agentwire_core::binding::{End, Failure, Standard};
 use agentwire_core::chat::caller::{CallError, CallerConfig};
@@ -215,7 +215,7 @@ fn a_command_that_was_deleted_cannot_be_answered_and_the_handler_learns_it() {
     go.send(()).unwrap();
     assert!(matches!(
         results.recv().unwrap(),
-        Err(ReplyError::NotSent(SendError::InvalidQuote { .. }))
+        Err(ReplyError::NotSent(NotSent::Message(SendError::InvalidQuote { .. })))
     ));
 }
 
@@ -383,7 +383,7 @@ fn a_call_that_is_not_made_says_why() {
         client.call(Standard::A2A, unknown, &get_task(1), CallOptions::default()).unwrap();
     assert_eq!(
         replies.next(),
-        Some(Err(ClientError::NotSent(SendError::ContactNotFound { contact: unknown })))
+        Some(Err(ClientError::NotSent(SendError::ContactNotFound { contact: unknown }.into())))
     );
     assert_eq!(replies.next(), None);
 }
@@ -401,7 +401,10 @@ fn a_mention_on_one_line_is_refused_by_todays_core() {
     let client = Client::with_config(ann.clone(), config);
     let target = member(group, &ann, &bot);
     let replies = client.call(Standard::A2A, target, &get_task(1), CallOptions::default()).unwrap();
-    assert!(matches!(replies.last(), Err(ClientError::NotSent(SendError::InvalidMention { .. }))));
+    assert!(matches!(
+        replies.last(),
+        Err(ClientError::NotSent(NotSent::Message(SendError::InvalidMention { .. })))
+    ));
 }
 
 #[test]
@@ -469,5 +472,5 @@ fn a_dropped_call_makes_room_for_another() {
     let first = call().unwrap();
     assert_eq!(call().unwrap_err(), ClientError::Call(CallError::Full { capacity: 1 }));
     drop(first);
-    call().unwrap();
+    drop(call().unwrap());
 }

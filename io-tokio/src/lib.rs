@@ -30,7 +30,6 @@ pub mod link;
 #[cfg(all(feature = "mcp", unix))]
 pub mod mcp;
 pub mod network;
-mod not_sent;
 pub mod reach;
 #[cfg(feature = "rmcp")]
 pub mod rmcp;

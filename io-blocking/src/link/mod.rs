@@ -35,6 +35,8 @@ pub use error::LinkError;
 pub use socket::Link;
 #[cfg(unix)]
 use socket::readable;
+#[cfg(unix)]
+pub(crate) use socket::{Watched, wait};
 #[cfg(feature = "tls")]
 #[doc(hidden)]
 pub use tls::client_config;

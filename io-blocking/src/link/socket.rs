@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -34,7 +35,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct Link {
     socket: WebSocket<Box<dyn Socket>>,
     /// The same socket, to wait for it.
-    tcp: TcpStream,
+    tcp: Arc<TcpStream>,
     /// What waits to be written.
     outgoing: VecDeque<Message>,
     /// Whether something was written that the socket may still hold.
@@ -54,7 +55,7 @@ impl Link {
     ) -> Self {
         Self {
             socket,
-            tcp,
+            tcp: Arc::new(tcp),
             outgoing: VecDeque::new(),
             is_unflushed: false,
             ping_after,
@@ -86,7 +87,7 @@ impl Link {
             if let Some(text) = self.try_receive()? {
                 return Ok(text);
             }
-            wait(&[&*self], None, Some(self.deadline()))?;
+            wait(&[self.watched()], None, Some(self.deadline()))?;
         }
     }
 
@@ -124,7 +125,7 @@ impl Link {
     }
 
     /// Writes what waits, until the socket takes no more.
-    fn write(&mut self) -> Result<(), LinkError> {
+    pub(crate) fn write(&mut self) -> Result<(), LinkError> {
         loop {
             if self.is_unflushed {
                 match self.socket.flush() {
@@ -160,7 +161,7 @@ impl Link {
     }
 
     /// When it has to be tried again, whether or not something arrives.
-    fn deadline(&self) -> Instant {
+    pub(crate) fn deadline(&self) -> Instant {
         self.heard + if self.has_pinged { self.silent_after } else { self.ping_after }
     }
 
@@ -170,10 +171,15 @@ impl Link {
         let deadline = Instant::now() + CLOSE_TIMEOUT;
         // It ends either way.
         while self.write().is_ok() && self.wants_to_write() && Instant::now() < deadline {
-            if wait(&[&self], None, Some(deadline)).is_err() {
+            if wait(&[self.watched()], None, Some(deadline)).is_err() {
                 return;
             }
         }
+    }
+
+    /// What there is to wait for.
+    pub(crate) fn watched(&self) -> Watched {
+        Watched { tcp: Arc::clone(&self.tcp), writes: self.wants_to_write() }
     }
 
     fn wants_to_write(&self) -> bool {
@@ -191,13 +197,23 @@ fn is_pending(error: &Error) -> bool {
     matches!(error, Error::Io(error) if error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Waits until one of the links can go on, something can be read from `other`, or it is late.
-fn wait(links: &[&Link], other: Option<BorrowedFd<'_>>, until: Option<Instant>) -> io::Result<()> {
-    let mut fds: Vec<PollFd<'_>> = links
+/// A socket that is waited for.
+pub(crate) struct Watched {
+    tcp: Arc<TcpStream>,
+    writes: bool,
+}
+
+/// Waits until one of the sockets can go on, something can be read from `other`, or it is late.
+pub(crate) fn wait(
+    sockets: &[Watched],
+    other: Option<BorrowedFd<'_>>,
+    until: Option<Instant>,
+) -> io::Result<()> {
+    let mut fds: Vec<PollFd<'_>> = sockets
         .iter()
-        .map(|link| {
-            let write = if link.wants_to_write() { PollFlags::OUT } else { PollFlags::empty() };
-            PollFd::from_borrowed_fd(link.tcp.as_fd(), PollFlags::IN | write)
+        .map(|socket| {
+            let write = if socket.writes { PollFlags::OUT } else { PollFlags::empty() };
+            PollFd::from_borrowed_fd(socket.tcp.as_fd(), PollFlags::IN | write)
         })
         .collect();
     fds.extend(other.map(|other| PollFd::from_borrowed_fd(other, PollFlags::IN)));

@@ -2,6 +2,7 @@
 
 use core::future::{Future, pending};
 
+use agentwire_blocking::machine::Step;
 use agentwire_core::binding::{Binding, Failure};
 use agentwire_core::chat::caller::{Call, CallError, CallId};
 use agentwire_core::chat::responder::{RespondError, Token};
@@ -13,7 +14,7 @@ use agentwire_core::rpc::{ErrorCode, RequestId, ServiceAnswerError, ServiceCall,
 use agentwire_core::time::Instant;
 use tokio::sync::watch;
 
-use super::machine::{Machine, Step};
+use super::machine::Machine;
 use crate::client::{NotSent, RequestError, ServiceTarget};
 use crate::network::{Profile, ServiceNotSent};
 
@@ -144,12 +145,7 @@ impl<B: Binding + Send + 'static> Machine<B> for Embedded<B> {
                 Origin::Answer(token, _) => Step::Answer(token, Ok(())),
                 _ => Step::Nothing,
             },
-            loopback::Step::NotSent(message, error) => match message.origin {
-                Origin::Command(call) => Step::CommandNotSent(call, error.into()),
-                Origin::Answer(token, _) => Step::Answer(token, Err(error.into())),
-                Origin::Refusal => Step::Nothing,
-                _ => Step::Nothing,
-            },
+            loopback::Step::NotSent(message, error) => Step::not_sent(message.origin, error.into()),
             loopback::Step::Event(event) => Step::Event(event),
             loopback::Step::Service(ServiceStep::Sent(sent)) => match sent.request_id {
                 Some(request) => Step::Response(request, Ok(())),

@@ -4,18 +4,17 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use agentwire_core::admission::Person;
 use agentwire_core::binding::Failure;
 use agentwire_core::chat::responder::Token;
 use agentwire_core::chat::size::TooLarge;
-use agentwire_core::chat::{Chat, Sender};
-use agentwire_core::rpc::SignerKey;
 use agentwire_core::time::Instant;
 use agentwire_core::turns::{TurnLimits, Turns};
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use super::RequestKey;
-use crate::bot::{self, ReplyError, Via};
+use crate::bot::{self, ReplyError};
 use crate::client::NotSent;
 
 /// What a bot does with a request.
@@ -42,24 +41,6 @@ pub(crate) struct Admitted<B> {
     pub(crate) pass: Pass,
 }
 
-/// Whose turn it is.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum CallerKey {
-    /// A contact is its chat.
-    Chat(Chat, Sender),
-    /// Those who do not sign are one caller together.
-    Service(Option<SignerKey>),
-}
-
-impl From<&Via> for CallerKey {
-    fn from(via: &Via) -> Self {
-        match via {
-            Via::Chat { chat, sender, .. } => Self::Chat(*chat, *sender),
-            Via::Service { signer } => Self::Service(*signer),
-        }
-    }
-}
-
 /// Who waits to hear that an answer was sent.
 struct Waiter {
     done: oneshot::Sender<Result<Option<TooLarge>, ReplyError>>,
@@ -69,19 +50,19 @@ struct Waiter {
 struct Open {
     /// The right to answer in a conversation; over Service RPC it is the session's.
     token: Option<Token>,
-    caller: CallerKey,
+    caller: Person,
     /// `None` while it waits for its turn.
     handler: Option<AbortHandle>,
 }
 
 pub(super) struct Handlers<B> {
     serve: Option<Arc<dyn Serve<B>>>,
-    turns: Turns<CallerKey, (RequestKey, Admitted<B>)>,
+    turns: Turns<Person, (RequestKey, Admitted<B>)>,
     /// The tokens stay here, so that a handler that is dropped while it waits loses none.
     open: HashMap<RequestKey, Open>,
     waiters: HashMap<RequestKey, VecDeque<Waiter>>,
     tasks: JoinSet<()>,
-    callers: HashMap<Id, CallerKey>,
+    callers: HashMap<Id, Person>,
 }
 
 /// A request that is to be answered with an error.
@@ -129,9 +110,9 @@ impl<B: 'static> Handlers<B> {
             Ok(pass) => pass,
             Err(failure) => return Some(Refused { key, token, failure }),
         };
-        let caller = CallerKey::from(&request.via);
+        let caller = request.via.person();
         let admitted = (key.clone(), Admitted { request, pass });
-        if let Err(full) = self.turns.push(caller.clone(), admitted) {
+        if let Err(full) = self.turns.push(caller, admitted) {
             let failure = Failure::Busy { capacity: full.capacity };
             return Some(Refused { key, token, failure });
         }

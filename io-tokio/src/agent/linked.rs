@@ -1,33 +1,28 @@
 //! A chat core as the agent's machine: its session, and the two connections that carry the
 //! session's frames.
 
-use core::fmt;
 use core::future::{Future, pending, poll_fn};
-use core::hash::{BuildHasher, Hasher};
 use core::pin::Pin;
 use core::task::{Context, Poll};
-use core::time::Duration;
-use std::hash::RandomState;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use agentwire_blocking::machine::{Learned, Step, learn, time_of_day};
 use agentwire_core::binding::{Binding, Failure};
 use agentwire_core::chat::caller::{Call, CallError, CallId};
 use agentwire_core::chat::responder::{RespondError, Token};
-use agentwire_core::chat::session::{NotifyError, Origin};
+use agentwire_core::chat::session::NotifyError;
 use agentwire_core::chat::size::TooLarge;
 use agentwire_core::rpc::{ErrorCode, RequestId, ServiceAnswerError, ServiceCall, ServiceCallId};
 use agentwire_core::simplex::command::Command;
 use agentwire_core::simplex::{
-    AskError, CommandId, Disconnect, Event, Input, Link as Which, Output, OwnedFrame, Publication,
-    Ready, Session, StartError,
+    AskError, CommandId, Event, Input, Link as Which, Output, OwnedFrame, Publication, Session,
 };
-use agentwire_core::time::{Instant, Timestamp};
+use agentwire_core::time::Instant;
 use tokio::sync::{broadcast, watch};
 
 use super::keeper::{Keep, Keeper};
-use super::machine::{Machine, Step};
-use crate::client::{NotSent, RequestError, ServiceTarget};
+use super::machine::Machine;
+use crate::client::{CoreState, NotSent, RequestError, ServiceTarget};
 use crate::link::{Core, Link, LinkError, Utf8Bytes};
 
 /// How many frames of one connection are taken before the others have their turn.
@@ -35,48 +30,6 @@ const FRAMES: usize = 32;
 
 /// How many events of the core wait to be taken by each of those who look at them.
 const EVENTS: usize = 256;
-
-/// How a client or a bot stands to its core.
-///
-/// ```
-/// use agentwire_tokio::client::CoreState;
-/// fn is_there(state: &CoreState) -> bool {
-///     matches!(state, CoreState::Ready(_))
-/// }
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum CoreState {
-    /// The first connection is being made.
-    Connecting,
-    /// The core is started and answers.
-    Ready(Ready),
-    /// The core is there and cannot be used as it is. It is tried again.
-    NotReady(StartError),
-    /// There is no connection. It is tried again.
-    Disconnected {
-        /// What the session saw.
-        why: Disconnect,
-        /// What the socket said, if it did.
-        error: Option<LinkError>,
-        /// How long until the next attempt, counted from when this was said.
-        wait: Duration,
-        /// How many attempts there have been since the last stable connection.
-        attempt: u32,
-    },
-}
-
-impl fmt::Display for CoreState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Connecting => f.write_str("connecting"),
-            Self::Ready(ready) => write!(f, "user {} is ready", ready.user.0),
-            Self::NotReady(error) => error.fmt(f),
-            Self::Disconnected { error: Some(error), .. } => error.fmt(f),
-            Self::Disconnected { why, .. } => why.fmt(f),
-        }
-    }
-}
 
 /// What handles see of the connection.
 #[derive(Clone, Debug)]
@@ -107,18 +60,6 @@ pub(crate) struct Linked<B> {
     epoch: tokio::time::Instant,
     state: watch::Sender<CoreState>,
     events: broadcast::Sender<Arc<OwnedFrame>>,
-}
-
-/// A number that no other process and no other run is likely to have, so that they do not all try
-/// again at once.
-pub(crate) fn seed() -> u64 {
-    RandomState::new().build_hasher().finish()
-}
-
-/// What others' clocks say too.
-fn time_of_day() -> Timestamp {
-    let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(u64::try_from(passed.as_millis()).unwrap_or(u64::MAX))
 }
 
 impl<B: Binding> Linked<B> {
@@ -224,69 +165,43 @@ impl<B: Binding> Linked<B> {
     }
 
     fn learn(&mut self, event: Event<B>) -> Step<B> {
-        match event {
-            Event::Chat(event) => return Step::Event(event),
-            Event::Service(event) => return Step::Service(event),
-            Event::Sent { origin: Origin::Answer(token, _), .. } => {
-                return Step::Answer(token, Ok(()));
-            }
-            Event::NotSent { origin, why, .. } => {
-                tracing::debug!(?origin, %why, "not sent");
-                return not_sent(origin, NotSent::Core(why));
-            }
-            Event::OutcomeUnknown { origin, .. } => {
-                tracing::debug!(?origin, "whether it was sent is not known");
-                return not_sent(origin, NotSent::Unknown);
-            }
-            Event::ResponseSent(request) => return Step::Response(request, Ok(())),
-            Event::ResponseNotSent { request, refusal } => {
-                return Step::Response(request, Err(NotSent::Refused(refusal)));
-            }
-            Event::Done { command, outcome } => return Step::Done(command, outcome),
-            Event::Ready(ready) => {
-                tracing::info!(user = ready.user.0, is_again = ready.is_again, "ready");
-                self.error = None;
-                self.state.send_replace(CoreState::Ready(ready));
-            }
-            Event::NotReady(error) => {
-                tracing::warn!(%error, "the core cannot be used as it is");
-                self.state.send_replace(CoreState::NotReady(error));
-            }
-            // The other one comes and goes with its requests.
-            Event::Disconnected { link: Which::Chat, why, wait, attempt } => {
-                let error = self.error.take();
-                tracing::warn!(%why, ?error, ?wait, attempt, "no connection");
-                // Why the core cannot be used says more than that it was left alone for that.
-                if !(why == Disconnect::NotReady && self.is_not_ready()) {
-                    let state = CoreState::Disconnected { why, error, wait, attempt };
-                    self.state.send_replace(state);
-                }
-            }
-            Event::Core(frame) => {
-                tracing::trace!(event = frame.tag(), "core");
-                // Nobody may be looking.
-                let _ = self.events.send(Arc::new(frame));
-            }
-            Event::CoreError(refusal) => tracing::warn!(%refusal, "the core reports an error"),
-            Event::Garbage { link, error } => tracing::warn!(?link, ?error, "an unreadable frame"),
-            Event::Undelivered { chat, item } => {
-                tracing::warn!(%chat, item = item.0, "the core gives a message up");
-            }
-            _ => {}
+        log(&event, self.error.as_ref());
+        let is_not_ready = matches!(*self.state.borrow(), CoreState::NotReady(_));
+        match learn(event, &mut self.error, is_not_ready) {
+            Learned::Step(step) => return step,
+            Learned::State(state) => drop(self.state.send_replace(state)),
+            // Nobody may be looking.
+            Learned::Core(frame) => drop(self.events.send(Arc::new(frame))),
+            Learned::Nothing => {}
         }
         Step::Nothing
     }
-
-    fn is_not_ready(&self) -> bool {
-        matches!(*self.state.borrow(), CoreState::NotReady(_))
-    }
 }
 
-fn not_sent<B>(origin: Origin, error: NotSent) -> Step<B> {
-    match origin {
-        Origin::Command(call) => Step::CommandNotSent(call, error),
-        Origin::Answer(token, _) => Step::Answer(token, Err(error)),
-        _ => Step::Nothing,
+/// Says what has happened, with ids and sizes: never what a message says.
+fn log<B>(event: &Event<B>, error: Option<&LinkError>) {
+    match event {
+        Event::Ready(ready) => {
+            tracing::info!(user = ready.user.0, is_again = ready.is_again, "ready");
+        }
+        Event::NotReady(error) => tracing::warn!(%error, "the core cannot be used as it is"),
+        Event::Disconnected { link, why, wait, attempt } => {
+            tracing::warn!(?link, %why, ?error, ?wait, attempt, "no connection");
+        }
+        Event::NotSent { origin, why, .. } => tracing::debug!(?origin, %why, "not sent"),
+        Event::OutcomeUnknown { origin, .. } => {
+            tracing::debug!(?origin, "whether it was sent is not known");
+        }
+        Event::Undelivered { chat, item } => {
+            tracing::warn!(%chat, item = item.0, "the core gives a message up");
+        }
+        Event::Repeated { chat, item, silence } => {
+            tracing::debug!(%chat, item = item.0, ?silence, "a command was seen again");
+        }
+        Event::Core(frame) => tracing::trace!(event = frame.tag(), "core"),
+        Event::CoreError(refusal) => tracing::warn!(%refusal, "the core reports an error"),
+        Event::Garbage { link, error } => tracing::warn!(?link, ?error, "an unreadable frame"),
+        _ => {}
     }
 }
 

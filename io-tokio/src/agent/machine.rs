@@ -2,36 +2,17 @@
 
 use core::future::Future;
 
+use agentwire_blocking::machine::Step;
 use agentwire_core::binding::{Binding, Failure};
 use agentwire_core::chat::caller::{Call, CallError, CallId};
-use agentwire_core::chat::responder::{RespondError, Token, TokenKey};
-use agentwire_core::chat::session::{Event, NotifyError};
+use agentwire_core::chat::responder::{RespondError, Token};
+use agentwire_core::chat::session::NotifyError;
 use agentwire_core::chat::size::TooLarge;
-use agentwire_core::rpc::session::ServiceEvent;
 use agentwire_core::rpc::{RequestId, ServiceAnswerError, ServiceCall, ServiceCallId};
-use agentwire_core::simplex::{AskError, CommandId, Outcome, Publication};
+use agentwire_core::simplex::{AskError, CommandId, Publication};
 use agentwire_core::time::Instant;
 
-use crate::client::{NotSent, RequestError, ServiceTarget};
-
-/// One step that a machine has taken.
-pub(crate) enum Step<B> {
-    /// Nothing that the agent has to know.
-    Nothing,
-    Event(Event<B>),
-    /// The command of a call was refused.
-    CommandNotSent(CallId, NotSent),
-    /// The first answer to this request that was not settled yet has been sent, or not.
-    Answer(TokenKey, Result<(), NotSent>),
-    Service(ServiceEvent<B>),
-    RequestNotSent(ServiceCallId, NotSent),
-    /// The response to this request has been sent, or not.
-    Response(RequestId, Result<(), NotSent>),
-    /// What was asked of the core has come to an end.
-    Done(CommandId, Outcome),
-    /// Nothing before this time, or before something arrives.
-    Idle(Option<Instant>),
-}
+use crate::client::{RequestError, ServiceTarget};
 
 pub(crate) trait Machine<B: Binding>: Send + 'static {
     fn now(&self) -> Instant;

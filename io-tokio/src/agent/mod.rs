@@ -12,6 +12,7 @@ mod machine;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use agentwire_blocking::machine::Step;
 use agentwire_core::binding::{Binding, Failure, Guarded};
 use agentwire_core::chat::caller::{CallError, CallId, TimedOut};
 use agentwire_core::chat::responder::{AnswerError, TokenKey};
@@ -29,10 +30,8 @@ pub(crate) use embedded::Embedded;
 pub(crate) use handlers::{Admitted, Pass, Serve};
 use handlers::{Handlers, Next, Refused};
 pub(crate) use keeper::Keep;
-pub use linked::CoreState;
-pub(crate) use linked::{CoreHandle, Linked, seed};
+pub(crate) use linked::{CoreHandle, Linked};
 pub(crate) use machine::Machine;
-use machine::Step;
 
 use crate::bot::{self, ReplyError};
 use crate::client::{
@@ -203,7 +202,7 @@ impl<B: Binding + Send + 'static, M: Machine<Guarded<B>>> Agent<B, M> {
         self.begin_handlers();
         for _ in 0..STEPS {
             match self.machine.step() {
-                Step::Nothing => {}
+                Step::Nothing | Step::Standing => {}
                 Step::Event(event) => self.learn(event),
                 Step::CommandNotSent(call, error) => {
                     self.deliver(call, Delivery::NotSent(error), true);

@@ -1,17 +1,15 @@
 //! A bot of a chat core: [`Bot::connect`].
 
+use agentwire_blocking::machine::{AUTO_ACCEPT, address, publication, seed};
 use agentwire_core::binding::Binding;
-use agentwire_core::chat::session::Declared;
-use agentwire_core::profile::{Declaration, PeerType, Transports};
+use agentwire_core::json::Object;
 use agentwire_core::simplex::command::Command as CoreCommand;
 use agentwire_core::simplex::error::CoreErrorKind;
-use agentwire_core::simplex::frame::Body;
-use agentwire_core::simplex::profile::SetPeerType;
-use agentwire_core::simplex::{OwnedFrame, Publication, Session, SessionConfig};
+use agentwire_core::simplex::{Session, SessionConfig};
 
 use super::config::guarded;
 use super::{Bot, BotConfig, Gate, Handler};
-use crate::agent::{Linked, seed};
+use crate::agent::Linked;
 use crate::client::{ConnectError, CoreCallError, ready};
 use crate::link::Core;
 
@@ -51,7 +49,7 @@ impl<B: Binding + Send + 'static> Bot<B> {
         handler: impl Handler<B>,
     ) -> Result<Self, ConnectError> {
         let config = config.into();
-        let publication = config.publish.then(|| publication(&config.declared, &config.service));
+        let publication = publication(&config.declared, &config.service).filter(|_| config.publish);
         let mut session = SessionConfig::default();
         session.chat = config.session;
         session.service = config.service_session;
@@ -68,8 +66,8 @@ impl<B: Binding + Send + 'static> Bot<B> {
         let mut bot = Self::spawn(machine, config.turns, config.gate, handler);
         ready(&handle).await?;
         bot.core = Some(handle);
-        if let Some(publication) = publication.filter(|publication| !publication.is_empty()) {
-            bot.client().publish(publication.0).await.map_err(ConnectError::Publish)?;
+        if let Some(publication) = publication {
+            bot.client().publish(publication).await.map_err(ConnectError::Publish)?;
         }
         Ok(bot)
     }
@@ -90,49 +88,11 @@ impl<B: Binding + Send + 'static> Bot<B> {
         };
         let (link, auto_accepts) = address(&answer)?;
         if !auto_accepts {
-            let settings = r#"{"businessAddress":false,"autoAccept":{"acceptIncognito":false}}"#;
-            let settings = agentwire_core::json::Object::parse(settings)
-                .map_err(|_| CoreCallError::Unexpected)?;
+            let settings = Object::parse(AUTO_ACCEPT).map_err(|_| CoreCallError::Unexpected)?;
             client
                 .of_user(|user| CoreCommand::AddressSettings { user, pq_ratchet: None, settings })
                 .await?;
         }
         Ok(link)
     }
-}
-
-fn address(answer: &OwnedFrame) -> Result<(String, bool), CoreCallError> {
-    match answer.frame().map(|frame| frame.body()) {
-        Some(Ok(Body::Address(address))) => {
-            Ok((address.links.best().chars().collect(), address.auto_accepts))
-        }
-        _ => Err(CoreCallError::Unexpected),
-    }
-}
-
-/// Declarations to publish.
-struct Published(Publication, usize);
-
-impl Published {
-    const fn is_empty(&self) -> bool {
-        self.1 == 0
-    }
-}
-
-/// What the profile says of these protocols.
-fn publication<B: Binding>(chat: &[Declared<B>], service: &[Declared<B>]) -> Published {
-    let mut publication = Publication::profile(SetPeerType::To(PeerType::Agent));
-    let mut names = Vec::new();
-    for declared in chat.iter().chain(service) {
-        let name = declared.binding().name();
-        if names.contains(&name) {
-            continue;
-        }
-        names.push(name);
-        let versions: Vec<&str> = declared.versions().iter().map(String::as_str).collect();
-        let serves = |all: &[Declared<B>]| all.iter().any(|one| one.binding().name() == name);
-        let transports = Transports::new(serves(chat), serves(service));
-        publication = publication.declare(&Declaration::new(name, &versions, transports));
-    }
-    Published(publication, names.len())
 }

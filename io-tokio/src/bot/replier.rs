@@ -9,7 +9,7 @@ use agentwire_core::rpc::ServiceAnswerError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::agent::{Command, RequestKey};
-use crate::not_sent::NotSent;
+use crate::client::NotSent;
 
 /// Why an answer was not sent.
 ///

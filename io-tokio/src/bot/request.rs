@@ -2,10 +2,10 @@
 
 use core::fmt;
 
+pub use agentwire_blocking::bot::Via;
 use agentwire_core::binding::{Binding, Guarded, Standard};
 use agentwire_core::chat::responder::Token;
-use agentwire_core::chat::{Chat, ItemId, Sender, session};
-use agentwire_core::rpc::SignerKey;
+use agentwire_core::chat::session;
 use agentwire_core::rpc::session::IncomingRequest;
 
 /// A command to answer.
@@ -29,37 +29,6 @@ pub struct Request<B = Standard> {
     pub via: Via,
     /// Encoded bytes that one reply, or the response, has for its text.
     pub room: usize,
-}
-
-/// How a request has come.
-///
-/// ```
-/// use agentwire_tokio::bot::Via;
-/// fn who(via: &Via) -> String {
-///     match via {
-///         Via::Chat { sender, .. } => format!("{sender:?}"),
-///         Via::Service { signer: Some(key) } => format!("the one with the key {key}"),
-///         _ => String::from("anybody"),
-///     }
-/// }
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Via {
-    /// A command in a conversation.
-    Chat {
-        /// The conversation.
-        chat: Chat,
-        /// Who asks.
-        sender: Sender,
-        /// The command's item.
-        item: ItemId,
-    },
-    /// Service RPC: one request, one response.
-    Service {
-        /// Who signed it, if anybody did.
-        signer: Option<SignerKey>,
-    },
 }
 
 impl<B> Request<B> {

@@ -1,113 +1,21 @@
 //! A client of a chat core: [`Client::connect`], and what it asks the core itself.
 
-use core::fmt;
 use std::sync::Arc;
 
+use agentwire_blocking::machine::seed;
 use agentwire_core::binding::Binding;
 use agentwire_core::chat::{ContactId, MemberId};
-use agentwire_core::simplex::command::{Command as CoreCommand, CommandError};
-use agentwire_core::simplex::error::CoreRefusal;
+use agentwire_core::simplex::command::Command as CoreCommand;
 use agentwire_core::simplex::frame::{Body, PlanState};
-use agentwire_core::simplex::profile::ProfileError;
 use agentwire_core::simplex::{
-    AskError, Outcome, OwnedFrame, Publication, Ready, Session, SessionConfig, StartError, UserId,
+    AskError, Disconnect, Outcome, OwnedFrame, Publication, Ready, Session, SessionConfig, UserId,
 };
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, oneshot};
 
-use super::{Client, Target};
-use crate::agent::{Ask, Command, CoreHandle, CoreState, Linked, seed};
-use crate::link::{Core, LinkError};
-
-/// Why there is no client or bot.
-///
-/// ```
-/// use agentwire_tokio::client::ConnectError;
-/// use agentwire_tokio::link::LinkError;
-/// let error = ConnectError::Link(LinkError::Url);
-/// assert_eq!(error.to_string(), "the address is no ws:// or wss:// URL");
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum ConnectError {
-    /// The core cannot be reached.
-    Link(LinkError),
-    /// The connection came about, and was given up.
-    Lost(agentwire_core::simplex::Disconnect),
-    /// The core is there, and cannot be used as it is.
-    Start(StartError),
-    /// The core does not publish what a bot serves.
-    Publish(CoreCallError),
-}
-
-impl fmt::Display for ConnectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Link(error) => error.fmt(f),
-            Self::Lost(why) => why.fmt(f),
-            Self::Start(error) => error.fmt(f),
-            Self::Publish(error) => write!(f, "the declarations were not published: {error}"),
-        }
-    }
-}
-
-impl core::error::Error for ConnectError {}
-
-/// Why the core has not done what it was asked for.
-///
-/// ```
-/// use agentwire_tokio::client::CoreCallError;
-/// assert_eq!(CoreCallError::Embedded.to_string(), "the embedded loopback takes no commands");
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum CoreCallError {
-    /// There is no core: the profile is one of the embedded loopback.
-    Embedded,
-    /// It was not asked.
-    Ask(AskError),
-    /// It refuses.
-    Refused(CoreRefusal),
-    /// There was no connection in time.
-    NotSent,
-    /// The connection ended, and nobody here can know what became of it.
-    Unknown,
-    /// The declarations cannot be written into the profile that there is.
-    Profile(ProfileError),
-    /// There is no such group, or no such member in it.
-    NotFound,
-    /// The link or name is the profile's own.
-    Own,
-    /// It answers with something else.
-    Unexpected,
-    /// The client's task has ended.
-    Closed,
-}
-
-impl fmt::Display for CoreCallError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Embedded => f.write_str("the embedded loopback takes no commands"),
-            Self::Ask(error) => error.fmt(f),
-            Self::Refused(refusal) => refusal.fmt(f),
-            Self::NotSent => f.write_str("there was no connection in time"),
-            Self::Unknown => f.write_str("the connection ended before the core had answered"),
-            Self::Profile(error) => error.fmt(f),
-            Self::NotFound => f.write_str("there is no such group or member"),
-            Self::Own => f.write_str("the link is the profile's own"),
-            Self::Unexpected => f.write_str("the core answers with something else"),
-            Self::Closed => f.write_str("the client has ended"),
-        }
-    }
-}
-
-impl core::error::Error for CoreCallError {}
-
-impl From<CommandError> for CoreCallError {
-    fn from(error: CommandError) -> Self {
-        Self::Ask(AskError::Command(error))
-    }
-}
+use super::{Client, ConnectError, CoreCallError, CoreState, Target};
+use crate::agent::{Ask, Command, CoreHandle, Linked};
+use crate::link::Core;
 
 /// What happens at a core besides messages: contacts that connect, groups, and events that this
 /// crate does not know.
@@ -141,17 +49,11 @@ impl CoreEvents {
 pub(crate) async fn ready(handle: &CoreHandle) -> Result<Ready, ConnectError> {
     let mut state = handle.state.clone();
     loop {
-        match &*state.borrow_and_update() {
-            CoreState::Connecting => {}
-            CoreState::Ready(ready) => return Ok(ready.clone()),
-            CoreState::NotReady(error) => return Err(ConnectError::Start(error.clone())),
-            CoreState::Disconnected { error: Some(error), .. } => {
-                return Err(ConnectError::Link(error.clone()));
-            }
-            CoreState::Disconnected { why, .. } => return Err(ConnectError::Lost(*why)),
+        if let Some(result) = ConnectError::of(&state.borrow_and_update()) {
+            return result;
         }
         if state.changed().await.is_err() {
-            return Err(ConnectError::Lost(agentwire_core::simplex::Disconnect::Ended));
+            return Err(ConnectError::Lost(Disconnect::Ended));
         }
     }
 }
@@ -247,7 +149,7 @@ impl<B: Binding + Send + 'static> Client<B> {
         match self.ask(Ask::Command(command.to_text()?)).await? {
             Outcome::Response(frame) => Ok(frame),
             Outcome::Published { .. } => Err(CoreCallError::Unexpected),
-            other => Err(failed(other)),
+            other => Err(CoreCallError::of(other)),
         }
     }
 
@@ -274,7 +176,7 @@ impl<B: Binding + Send + 'static> Client<B> {
     pub async fn publish(&self, publication: Publication) -> Result<bool, CoreCallError> {
         match self.ask(Ask::Publish(publication)).await? {
             Outcome::Published { is_kept } => Ok(is_kept),
-            other => Err(failed(other)),
+            other => Err(CoreCallError::of(other)),
         }
     }
 
@@ -361,16 +263,5 @@ impl<B: Binding + Send + 'static> Client<B> {
         };
         let key: MemberId = member.key().ok_or(CoreCallError::Unexpected)?;
         Ok(Target::Member { group, member: key, group_member: member.id, name: name.to_owned() })
-    }
-}
-
-fn failed(outcome: Outcome) -> CoreCallError {
-    match outcome {
-        Outcome::Refused(refusal) => CoreCallError::Refused(refusal),
-        Outcome::Profile(error) => CoreCallError::Profile(error),
-        Outcome::NoSuchGroup => CoreCallError::NotFound,
-        Outcome::NotSent => CoreCallError::NotSent,
-        Outcome::Unknown => CoreCallError::Unknown,
-        _ => CoreCallError::Unexpected,
     }
 }

@@ -2,30 +2,27 @@
 
 mod connect;
 mod replies;
-mod target;
 
 use core::fmt;
-use core::time::Duration;
 use std::sync::Arc;
 
 use agentwire_core::binding::{Binding, Guarded, Standard};
 use agentwire_core::chat::caller::{CallError, TimedOut};
 use agentwire_core::chat::session::{Session, SessionConfig};
 use agentwire_core::rpc::session::{ServiceReply, ServiceSession, ServiceSessionConfig};
-use agentwire_core::rpc::{ServiceCall, ServiceCallError};
 use agentwire_core::turns::TurnLimits;
 use tokio::sync::{mpsc, oneshot};
 
+pub use agentwire_blocking::client::{
+    ConnectError, CoreCallError, CoreState, NotSent, RequestError, RequestOptions, ServiceTarget,
+};
 pub use agentwire_core::chat::{CallOptions, Target};
 
-pub use crate::agent::CoreState;
 use crate::agent::{Agent, Command, CoreHandle, Embedded, Machine, REPLIES, ServiceTicket};
 use crate::network::Profile;
-pub use crate::not_sent::NotSent;
+pub use connect::CoreEvents;
 pub(crate) use connect::ready;
-pub use connect::{ConnectError, CoreCallError, CoreEvents};
 pub use replies::Replies;
-pub use target::ServiceTarget;
 
 /// Why a call was not made, or how it ended without a last reply.
 ///
@@ -67,90 +64,6 @@ impl fmt::Display for ClientError {
 }
 
 impl core::error::Error for ClientError {}
-
-/// Why a request over Service RPC was not made. How one that was made has ended, is in its
-/// [`ServiceReply`].
-///
-/// ```
-/// use agentwire_tokio::client::RequestError;
-/// assert_eq!(RequestError::Closed.to_string(), "the client has ended");
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum RequestError {
-    /// The session does not make it.
-    Call(ServiceCallError<'static>),
-    /// The chat core has not sent it.
-    NotSent(NotSent),
-    /// The client's task has ended. The request may have been sent.
-    Closed,
-}
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Call(error) => error.fmt(f),
-            Self::NotSent(error) => write!(f, "the request was not sent: {error}"),
-            Self::Closed => f.write_str("the client has ended"),
-        }
-    }
-}
-
-impl core::error::Error for RequestError {}
-
-/// What a request over Service RPC says besides the protocol's message.
-///
-/// ```
-/// use agentwire_tokio::client::RequestOptions;
-/// use core::time::Duration;
-/// let options = RequestOptions::default().timeout(Duration::from_secs(90));
-/// assert!(options.request_key.is_none());
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct RequestOptions {
-    /// How long to wait for the response; the session's limit if it does not say.
-    pub timeout: Option<Duration>,
-    /// The protocol's version as JSON text, for a protocol whose messages do not include one.
-    pub version: Option<String>,
-    /// The envelope's `requestKey`. The [target](ServiceTarget::signed_by) has to be signed with
-    /// the same key.
-    pub request_key: Option<String>,
-    /// Whether the request is signed: [`Client::request`] takes that from the target.
-    is_signed: bool,
-}
-
-impl RequestOptions {
-    /// Waiting so long.
-    #[must_use]
-    pub const fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
-    }
-
-    /// With a version in the envelope.
-    #[must_use]
-    pub fn version(mut self, version: impl Into<String>) -> Self {
-        self.version = Some(version.into());
-        self
-    }
-
-    /// With the signer's key in the envelope.
-    #[must_use]
-    pub fn request_key(mut self, key: impl Into<String>) -> Self {
-        self.request_key = Some(key.into());
-        self
-    }
-
-    pub(crate) fn call<'c, B>(&'c self, binding: B, request: &'c str) -> ServiceCall<'c, B> {
-        let mut call = ServiceCall::new(binding, request);
-        call.timeout = self.timeout;
-        call.version = self.version.as_deref();
-        call.request_key = self.request_key.as_deref();
-        call.is_signed = self.is_signed;
-        call
-    }
-}
 
 /// Calls agents and bots for one profile. A profile that also answers calls through
 /// [`Bot::client`](crate::bot::Bot::client).
@@ -248,11 +161,11 @@ impl<B: Binding + Send + 'static> Client<B> {
         binding: B,
         target: impl Into<ServiceTarget>,
         request: impl Into<String>,
-        mut options: RequestOptions,
+        options: RequestOptions,
     ) -> Result<ServiceReply, RequestError> {
         let (done, is_done) = oneshot::channel();
         let target = target.into();
-        options.is_signed = target.is_signed();
+        let options = options.signed(target.is_signed());
         let (binding, ticket) = (Guarded::new(binding), ServiceTicket::default());
         let mut pending =
             Pending { ticket: Arc::clone(&ticket), commands: &self.commands, is_over: false };

@@ -10,7 +10,7 @@ use agentwire_core::simplex::error::CoreRefusal;
 ///
 /// ```
 /// use agentwire_core::loopback::SendError;
-/// use agentwire_tokio::client::NotSent;
+/// use agentwire_blocking::client::NotSent;
 /// let error = NotSent::from(SendError::MentionsNotSupported);
 /// assert!(!error.is_unknown());
 /// ```

@@ -10,7 +10,7 @@ use agentwire_core::simplex;
 ///
 /// ```
 /// use agentwire_core::simplex;
-/// use agentwire_tokio::client::ServiceTarget;
+/// use agentwire_blocking::client::ServiceTarget;
 /// let plain = ServiceTarget::from("@acme.simplex");
 /// let signed = ServiceTarget::from(simplex::ServiceTarget::new("@acme.simplex").signed_with("MC4C"));
 /// assert_ne!(plain, signed);
@@ -25,21 +25,24 @@ enum Place {
 }
 
 impl ServiceTarget {
-    pub(crate) const fn is_signed(&self) -> bool {
+    #[doc(hidden)]
+    pub const fn is_signed(&self) -> bool {
         match &self.0 {
             Place::Embedded(target) => target.signer.is_some(),
             Place::Linked(target) => target.is_signed(),
         }
     }
 
-    pub(crate) fn embedded(self) -> Option<loopback::ServiceTarget> {
+    #[doc(hidden)]
+    pub fn embedded(self) -> Option<loopback::ServiceTarget> {
         match self.0 {
             Place::Embedded(target) => Some(target),
             Place::Linked(_) => None,
         }
     }
 
-    pub(crate) fn linked(self) -> Option<simplex::ServiceTarget> {
+    #[doc(hidden)]
+    pub fn linked(self) -> Option<simplex::ServiceTarget> {
         match self.0 {
             Place::Embedded(_) => None,
             Place::Linked(target) => Some(target),
