@@ -134,3 +134,38 @@ pub fn a2a_stream(bytes: usize) -> Vec<String> {
     ));
     stream
 }
+
+/// An Agent Card of about this many bytes, with one canonical form whoever makes it: members in the
+/// order in which people write them, laid out as serializers do, and as many skills as fit.
+#[must_use]
+pub fn agent_card(bytes: usize) -> String {
+    let mut noise = Noise(8785);
+    let mut text = String::from(concat!(
+        r#"{"name":"Island ferries","description":"Plans trips to the islands","version":"2.4.1","#,
+        r#""provider":{"url":"https://ferries.example","organization":"Ferries"},"#,
+        r#""supportedInterfaces":[{"url":"https://ferries.example/a2a","#,
+        r#""protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"#,
+        r#""capabilities":{"streaming":true,"pushNotifications":false},"#,
+        r#""securitySchemes":{"bearer":{"httpAuthSecurityScheme":{"scheme":"Bearer"}}},"#,
+        r#""securityRequirements":[{"schemes":{"bearer":{"list":["trips"]}}}],"#,
+        r#""defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"skills":["#
+    ));
+    let mut before = "";
+    for skill in 0.. {
+        let (name, about) = (noise.sentence(3), noise.sentence(20));
+        let (tag, example) = (noise.sentence(1), noise.sentence(8));
+        let skill = format!(
+            concat!(
+                r#"{}{{"id":"skill-{}","name":"{}","description":"{}","#,
+                r#""tags":["{}","ferry"],"examples":["{}"]}}"#
+            ),
+            before, skill, name, about, tag, example
+        );
+        if !before.is_empty() && text.len() + skill.len() + 2 > bytes {
+            break;
+        }
+        text.push_str(&skill);
+        before = ",";
+    }
+    text + "]}"
+}
