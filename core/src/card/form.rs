@@ -136,7 +136,7 @@ impl Rules for ByForm {
     #[inline]
     fn member(&self, object: Place, name: Str<'_>) -> Item<Place> {
         if let Some(message) = object.message() {
-            let Some((place, field)) = message.field(name) else {
+            let Some((place, field, exact)) = message.field(name) else {
                 return Item::plain(Place::Unknown);
             };
             let value = if core::ptr::eq(message, &AGENT_CARD) && field.name == SIGNATURES {
@@ -145,7 +145,7 @@ impl Rules for ByForm {
                 Place::Field(field)
             };
             // Written by its own name, so that both spellings of a field are one name twice.
-            let name = (name.as_plain() != Some(field.name)).then_some(field.name);
+            let name = (!exact).then_some(field.name);
             return Item { place: value, name, bit: 1_u32.checked_shl(place as u32).unwrap_or(0) };
         }
         Item::plain(match object {

@@ -219,7 +219,7 @@ impl Look {
         for (name, value) in object.members() {
             let found = message.field(name);
             self.at_name(name.chars(), |look| {
-                let Some((place, field)) = found else {
+                let Some((place, field, _)) = found else {
                     return look.find(FindingKind::Unknown);
                 };
                 // The signatures are in no form.

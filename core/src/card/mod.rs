@@ -27,7 +27,7 @@ pub use verify::{Verified, Verifier, VerifyError};
 
 use crate::json::canonical::CanonicalError;
 use crate::json::splice::{Appender, Fate, splice};
-use crate::json::{self, Object, Value, Writer, offset_in, to_text};
+use crate::json::{self, Found, Object, Value, Writer, offset_in, to_text};
 use schema::SIGNATURES;
 
 /// The longest card that is read, in bytes.
@@ -65,8 +65,15 @@ impl<'a> Card<'a> {
         if text.len() > MAX_CARD_LEN {
             return Err(CardError::TooLong { len: text.len(), limit: MAX_CARD_LEN });
         }
-        let object = Object::parse(text)?;
-        let signatures = object.get(SIGNATURES)?.filter(|value| !value.is_null());
+        // In the pass that checks the text: it need not be read again to find the member.
+        let mut found = Found::default();
+        let object = Object::parse_with(text, |name, value| {
+            if name == *SIGNATURES {
+                found.add(value);
+            }
+        })?;
+        let Ok(signatures) = found.get() else { return Err(CardError::Signatures) };
+        let signatures = signatures.filter(|value| !value.is_null());
         if let Some(value) = signatures {
             let count = value.elements().ok_or(CardError::Signatures)?.count();
             if count > MAX_SIGNATURES {
@@ -228,7 +235,7 @@ pub enum CardError {
     Json(json::Error),
     /// It has no canonical form.
     Canonical(CanonicalError),
-    /// `signatures` is not an array.
+    /// `signatures` is not an array, or stands there twice.
     Signatures,
     /// More than [`MAX_SIGNATURES`].
     TooManySignatures {
@@ -262,7 +269,7 @@ impl fmt::Display for CardError {
             Self::TooLong { len, limit } => write!(f, "{len} bytes, and {limit} are read"),
             Self::Json(error) => write!(f, "{error}"),
             Self::Canonical(error) => write!(f, "no canonical form: {error}"),
-            Self::Signatures => f.write_str("signatures is not an array"),
+            Self::Signatures => f.write_str("signatures is not one array"),
             Self::TooManySignatures { count, limit } => {
                 write!(f, "{count} signatures, and {limit} are looked at")
             }

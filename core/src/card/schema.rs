@@ -44,13 +44,18 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// The field that a member's name means, with its place: its name in JSON, or its name in the
-    /// proto, which ProtoJSON takes too.
-    pub(super) fn field(&self, name: Str<'_>) -> Option<(usize, &'static Field)> {
+    /// The field that a member's name means, with its place, and whether it is written just so: by
+    /// its name in JSON, and not by its name in the proto, which ProtoJSON takes too.
+    pub(super) fn field(&self, name: Str<'_>) -> Option<(usize, &'static Field, bool)> {
         let fields = || self.fields.iter().enumerate();
-        fields()
-            .find(|(_, field)| name == *field.name)
-            .or_else(|| fields().find(|(_, field)| is_field(name, field.name)))
+        if let Some(plain) = name.as_plain() {
+            // Nearly every one.
+            if let Some((place, field)) = fields().find(|(_, field)| plain == field.name) {
+                return Some((place, field, true));
+            }
+        }
+        let (place, field) = fields().find(|(_, field)| is_field(name, field.name))?;
+        Some((place, field, false))
     }
 }
 
@@ -269,7 +274,7 @@ mod tests {
     fn a_field_is_found_by_both_its_names_and_by_no_other() {
         let find = |text: &str| {
             let name = Value::parse(text).unwrap().as_str().unwrap();
-            AGENT_CARD.field(name).map(|(_, field)| field.name)
+            AGENT_CARD.field(name).map(|(_, field, _)| field.name)
         };
         assert_eq!(find(r#""supportedInterfaces""#), Some("supportedInterfaces"));
         assert_eq!(find(r#""supported_interfaces""#), Some("supportedInterfaces"));
