@@ -152,6 +152,18 @@ fn closing(opening: u8) -> u8 {
     opening.wrapping_add(2)
 }
 
+/// What follows the end of an object or an array, or the comma before its next value; and whether
+/// it has ended.
+#[inline(always)]
+fn after_value(rest: &[u8], object: bool) -> Scanned<(bool, &[u8])> {
+    let rest = white_space(rest);
+    let closed = first(rest) == closing(if object { b'{' } else { b'[' });
+    if closed || first(rest) == b',' {
+        return Ok((closed, after(rest, 1)));
+    }
+    Err(Stop::unexpected(rest))
+}
+
 /// What follows the value that stands here; `outer` containers are open around it.
 ///
 /// Containers are kept as one bit each (an object or an array), so the depth is bounded and
@@ -215,14 +227,9 @@ fn skip(mut rest: &[u8], outer: u32) -> Scanned<&[u8]> {
             if depth == outer {
                 return Ok(rest);
             }
-            rest = white_space(rest);
-            let next = first(rest);
-            let last = next == closing(if object { b'{' } else { b'[' });
-            if !last && next != b',' {
-                return Err(Stop::unexpected(rest));
-            }
-            rest = after(rest, 1);
-            if !last {
+            let closed;
+            (closed, rest) = after_value(rest, object)?;
+            if !closed {
                 break;
             }
             object = around & 1 == 1;
@@ -429,14 +436,9 @@ fn visit_members<'a>(
                     visit(&Visited { depth, text, member, end: rest.len() });
                 }
             }
-            rest = white_space(rest);
-            let next = first(rest);
-            let last = next == closing(if object { b'{' } else { b'[' });
-            if !last && next != b',' {
-                return Err(Stop::unexpected(rest));
-            }
-            rest = after(rest, 1);
-            if !last {
+            let closed;
+            (closed, rest) = after_value(rest, object)?;
+            if !closed {
                 break;
             }
             object = around & 1 == 1;

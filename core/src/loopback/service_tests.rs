@@ -74,7 +74,7 @@ fn object(len: usize) -> String {
 }
 
 #[test]
-fn a_request_to_a_profile_with_service_requests_off_meets_silence() {
+fn the_responders_core_must_run_with_service_requests_enabled() {
     let mut pair = Pair::new();
     pair.net.enable_service_requests(pair.bot, false).unwrap();
     let sent = pair.request("{}");
@@ -97,7 +97,7 @@ fn a_request_to_a_profile_with_service_requests_off_meets_silence() {
 }
 
 #[test]
-fn an_address_without_ratchet_keys_fails_at_once() {
+fn the_contact_address_must_have_ratchet_keys() {
     let mut pair = Pair::new();
     let plain = pair.net.create_address(pair.ann, false).unwrap();
     pair.net.enable_service_requests(pair.ann, true).unwrap();

@@ -38,9 +38,19 @@ fn a_version_that_is_not_served_gets_32009() {
         error(&request("GetTask", r#"{"A2A-Version":"2.0"}"#)),
         r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32009,"message":"this version is not served","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"VERSION_NOT_SUPPORTED","domain":"a2a-protocol.org","metadata":{"requested":"2.0","supported":"1.0"}}]}}"#
     );
-    // Absent means 0.3.
-    let absent = r#"{"jsonrpc":"2.0","id":2,"method":"GetTask"}"#;
-    assert!(error(absent).contains(r#""requested":"0.3""#));
+}
+
+#[test]
+fn every_request_must_carry_a2a_version() {
+    for method in Method::ALL {
+        let method = method.name();
+        let absent = format!(r#"{{"jsonrpc":"2.0","id":2,"method":"{method}"}}"#);
+        for text in [absent, request(method, "{}"), request(method, r#"{"x":"1.0"}"#)] {
+            assert_eq!(failure(&text, Place::Direct), Some("unsupported_version"), "{text}");
+            // Absent means 0.3 (A2A, section 3.6).
+            assert!(error(&text).contains(r#""requested":"0.3""#), "{text}");
+        }
+    }
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn a_request_that_needs_a_conversation_is_not_made() {
 }
 
 #[test]
-fn too_large_for_sure_perhaps_and_fine() {
+fn a_request_should_not_exceed_10_000_bytes_and_the_requester_is_told() {
     let envelope = |len: usize| format!("\"{}\"", "x".repeat(len - 48));
     let frame = r#"{"protocol":"numbered","version":3,"request":}"#.len();
     assert_eq!(frame, 46);

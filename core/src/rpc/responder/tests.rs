@@ -279,6 +279,29 @@ fn must_answer_bad_request_to_an_unsigned_request_with_request_key() {
     assert_eq!(keyed("", None), "bad_request");
 }
 
+// Security considerations.
+
+#[test]
+fn a_responder_that_relies_on_request_key_must_compare_it_with_signer_key() {
+    // Whoever handles a request sees one key, the verified one, and only if nothing else is stated.
+    for signer in [None, Some(KEY), Some(&key(1)[..])] {
+        for stated in [None, Some(KEY), Some(&key(1)[..]), Some("")] {
+            let member = stated.map(|key| format!(r#""requestKey":"{key}","#)).unwrap_or_default();
+            let text = envelope("mcp", &member, &mcp("1", "tools/list"));
+            let mut machine = with(|_| {});
+            let mut out = [0; 256];
+            let received = machine.handle_request(at(0), "a", signer, &text, ALL, &mut out);
+            let seen = match received.unwrap() {
+                ServiceReceived::Request(request) => Some(request.signer),
+                _ => None,
+            };
+            let verified = signer.map(|key| SignerKey::parse(key).unwrap());
+            let expected = (stated.is_none() || stated == signer).then_some(verified);
+            assert_eq!(seen, expected, "{stated:?} signed with {signer:?}");
+        }
+    }
+}
+
 #[test]
 fn one_key_in_two_encodings_is_one_key() {
     let plain = KEY.trim_end_matches('=');
