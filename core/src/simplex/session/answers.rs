@@ -1,11 +1,11 @@
 //! What the core answers, and what becomes of a command that it does not answer.
 
-use alloc::string::String;
+use alloc::string::ToString;
 
 use super::Session;
 use super::connection::InFlight;
 use super::jobs::Job;
-use super::output::{CommandId, Event, NotSent, Outcome, Output, OwnedFrame};
+use super::output::{CommandId, Disconnect, Event, Link, NotSent, Outcome, Output, OwnedFrame};
 use super::recheck::Unconfirmed;
 use crate::binding::Binding;
 use crate::chat::session::{Message, Origin};
@@ -18,6 +18,12 @@ use crate::simplex::frame::{Body, Frame};
 impl<B: Binding> Session<B> {
     /// The core has answered a command.
     pub(super) fn answered(&mut self, sent: InFlight, text: &str, frame: &Frame<'_>) {
+        if self.has_stopped(frame) && matches!(sent.job, Job::Message(_) | Job::Response { .. }) {
+            // Nothing was done: it is sent once the chat runs again.
+            self.chat_link.queue.push_front(sent.job);
+            self.give_up(Link::Chat, Disconnect::Stopped);
+            return;
+        }
         match sent.job {
             Job::Start(step) => self.step_answered(step, frame.body()),
             Job::Look(look) => self.looked(look, frame.body()),
@@ -94,6 +100,12 @@ impl<B: Binding> Session<B> {
                 self.done(id, outcome);
             }
         }
+    }
+
+    /// Whether the core says that somebody has stopped the chat since it was started.
+    fn has_stopped(&self, frame: &Frame<'_>) -> bool {
+        let kind = frame.error().map(|error| error.kind());
+        kind == Some(CoreErrorKind::ChatNotStarted) && self.ready().is_some()
     }
 
     fn message_answered(&mut self, message: &Message, frame: &Frame<'_>) {
@@ -176,10 +188,13 @@ impl<B: Binding> Session<B> {
             }
             Job::Request { call, .. } => self.service_failed(call, CoreFailure::Refused),
             Job::Response { request, .. } => {
-                let kind = CoreErrorKind::CommandError;
-                let (tag, message) = (String::from("commandError"), None);
-                let failure = CoreFailure::Refused;
-                let refusal = CoreRefusal { kind, tag, message, failure };
+                // What a command cannot express would be one that the core does not read.
+                let refusal = CoreRefusal {
+                    kind: CoreErrorKind::CommandError,
+                    tag: error.to_string(),
+                    message: None,
+                    failure: CoreFailure::Refused,
+                };
                 let event = Event::ResponseNotSent { request, refusal };
                 self.outputs.push_back(Output::Event(event));
             }

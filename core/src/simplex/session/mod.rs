@@ -17,7 +17,7 @@ mod startup;
 mod tests;
 
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -43,7 +43,7 @@ use crate::chat::caller::CallId;
 use crate::chat::session::{self as chats_of, Declared, Origin};
 use crate::chat::{Chat, Item};
 use crate::rpc::session::{ServiceEvent, ServiceMessage, ServiceOutput, ServiceReplyKind};
-use crate::rpc::{Executed, Retry};
+use crate::rpc::{Executed, RequestId, Retry};
 use crate::simplex::journal::Journal;
 use crate::time::{Instant, Timestamp};
 use core::time::Duration;
@@ -469,8 +469,7 @@ impl<B: Binding> Session<B> {
                     self.service_link.queue.push_back(job);
                 }
                 ServiceOutput::Transmit(ServiceMessage::Response { request_id, text, .. }) => {
-                    let job = Job::Response { request: request_id, text, is_again: false };
-                    self.chat_link.queue.push_back(job);
+                    self.enqueue_response(request_id, text);
                 }
                 ServiceOutput::Event(event) => self.service_event(event),
                 ServiceOutput::Timeout(_) => break,
@@ -489,6 +488,18 @@ impl<B: Binding> Session<B> {
             return;
         }
         self.chat_link.queue.push_back(Job::Message(message));
+    }
+
+    fn enqueue_response(&mut self, request: RequestId, text: String) {
+        // Answers to what is open always have room, errors for what floods do not.
+        let open = self.config.chat.max_requests.saturating_add(self.config.service.max_requests);
+        let capacity = self.config.max_queued.saturating_add(open);
+        if self.chat_link.queue.len() >= capacity {
+            let event = Event::ResponseDropped { request, capacity };
+            self.outputs.push_back(Output::Event(event));
+            return;
+        }
+        self.chat_link.queue.push_back(Job::Response { request, text, is_again: false });
     }
 
     fn chat_event(&mut self, event: chats_of::Event<B>) {

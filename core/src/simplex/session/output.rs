@@ -212,6 +212,14 @@ pub enum Event<B> {
         /// Why.
         refusal: CoreRefusal,
     },
+    /// The error for a request was left out, since too much waits to be sent: whoever floods meets
+    /// silence in the end.
+    ResponseDropped {
+        /// Which request.
+        request: RequestId,
+        /// How many commands wait.
+        capacity: usize,
+    },
     /// What the application asked the core for has come to an end.
     Done {
         /// What it asked for.
@@ -387,6 +395,8 @@ pub enum Disconnect {
     Stuck,
     /// The session cannot be started on the core.
     NotReady,
+    /// Somebody has stopped the chat: it is started again.
+    Stopped,
     /// Too many frames could not be read.
     Garbage,
 }
@@ -398,6 +408,7 @@ impl fmt::Display for Disconnect {
             Self::ConnectTimeout => "no connection came about in time",
             Self::Stuck => "the core does not answer",
             Self::NotReady => "the core cannot be used as it is",
+            Self::Stopped => "the chat was stopped",
             Self::Garbage => "too many frames could not be read",
         })
     }

@@ -368,3 +368,21 @@ fn a_message_that_the_core_gives_up_is_told() {
     rig.event(Link::Chat, &status);
     assert!(matches!(rig.told(), Event::Undelivered { item: ItemId(20), .. }));
 }
+
+#[test]
+fn a_chat_that_somebody_stops_is_started_again_and_the_answer_sent() {
+    let mut rig = Rig::bot();
+    rig.event(Link::Chat, &received(30, &command(1), None));
+    let token = asked_of(&mut rig).token;
+    reply_to(&mut rig, token, 1);
+    let asked = rig.expect("/_send @4 json");
+    rig.answer(&asked, &refusal("chatNotStarted"));
+    let Event::Disconnected { why, .. } = rig.told() else { panic!() };
+    assert_eq!(why, Disconnect::Stopped);
+    assert_eq!(rig.disconnects.pop_front(), Some(Link::Chat));
+    rig.again();
+    let sends: std::vec::Vec<Option<ItemId>> =
+        rig.asked.iter().filter(|asked| asked.cmd.starts_with("/_send")).map(quote_of).collect();
+    assert_eq!(sends, [Some(ItemId(30))]);
+    assert!(rig.events.is_empty());
+}

@@ -243,3 +243,34 @@ fn a_response_survives_a_cut_and_is_taken_once() {
     rig.answer(&asked, &service_error("noPendingRequest"));
     assert!(matches!(rig.told(), Event::ResponseNotSent { .. }));
 }
+
+#[test]
+fn errors_for_what_floods_are_left_out_in_the_end() {
+    let mut config = SessionConfig { service_requests: true, max_queued: 2, ..Default::default() };
+    (config.chat.max_requests, config.service.max_requests) = (1, 1);
+    config.max_in_flight = 1;
+    let mut rig = Rig::new(config, Vec::new());
+    rig.start();
+    let bad = |id: usize| {
+        format!(r#"{{"type":"serviceRequest","requestId":"bad{id}","requestData":{{}}}}"#)
+    };
+    // One is being sent, four wait: there is no room for more.
+    for id in 0..5 {
+        rig.event(Link::Chat, &bad(id));
+        assert!(matches!(rig.told(), Event::Service(ServiceEvent::Refused { .. })));
+        assert!(rig.events.is_empty());
+    }
+    rig.event(Link::Chat, &bad(5));
+    assert!(matches!(rig.told(), Event::ResponseDropped { capacity: 4, .. }));
+}
+
+#[test]
+fn what_the_service_connection_may_have_taken_along_is_looked_for() {
+    let mut rig = Rig::bot();
+    rig.overview = overview(&[]);
+    ask(&mut rig, 1);
+    connect(&mut rig);
+    rig.expect("/_service_request");
+    rig.cut(Link::Service);
+    rig.expect("/_get chats 1");
+}
