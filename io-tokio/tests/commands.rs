@@ -15,6 +15,8 @@ use tokio::time::timeout;
 /// A stand-in for the cores of a caller and a bot, ended with the test.
 struct Cores {
     child: Child,
+    // Whoever prints to nobody ends.
+    _output: BufReader<ChildStdout>,
     caller: String,
     bot: String,
 }
@@ -35,7 +37,7 @@ impl Cores {
             line["url"].as_str().expect("a text").to_owned()
         };
         let (caller, bot) = (url(), url());
-        Self { child, caller, bot }
+        Self { child, _output: output, caller, bot }
     }
 
     /// The short link of the bot's address, which has ratchet keys and lets everybody in.
@@ -293,4 +295,212 @@ async fn messages_are_followed_until_ctrl_c_and_do_not_act_on_a_terminal() {
     assert_eq!(news, "news \\u{1b}[2J\n");
     kill_process(Pid::from_child(&follower), Signal::INT).expect("it is our own child");
     assert_eq!(follower.wait().expect("it ends").code(), Some(0));
+}
+
+/// A bot at a core, ended with the test.
+struct Running {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    ready: Value,
+}
+
+impl Running {
+    fn start(core: &str, journal: &str, more: &[&str]) -> Self {
+        let mut child = agentwire(&["--json", "bot", "--core", core, "--journal", journal])
+            .args(more)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        let mut output = BufReader::new(child.stdout.take().expect("piped"));
+        let ready = line(&mut output);
+        Self { child, output, ready }
+    }
+
+    fn address(&self) -> &str {
+        self.ready["address"].as_str().expect("a text")
+    }
+
+    /// The exit code after a Ctrl-C.
+    fn interrupt(mut self) -> Option<i32> {
+        kill_process(Pid::from_child(&self.child), Signal::INT).expect("it is our own child");
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).expect("UTF-8");
+        assert_eq!(rest, "");
+        self.child.wait().expect("it ends").code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended already, or it is of no use any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn journal(name: &str) -> String {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    folder.join("calls.db").to_str().expect("UTF-8").to_owned()
+}
+
+fn printed(output: &Output) -> &str {
+    core::str::from_utf8(&output.stdout).expect("UTF-8")
+}
+
+#[tokio::test]
+async fn a_bot_answers_what_is_called() {
+    let cores = Cores::start(&["--group", "team=caller,bot"]);
+    let bot = Running::start(&cores.bot, &journal("echo"), &["--rpc"]);
+    let call = async |args: &[&str]| {
+        let core = ["--core", &cores.caller];
+        run(&[&["call"], args, &core[..]].concat()).await
+    };
+    let output = call(&["--to", "@bot", "--tool", "echo", "text=hello"]).await;
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(printed(&output), "hello\n");
+    // In a group, one member of it, and everybody.
+    let output = call(&["--to", "#team @bot", "--tool", "echo", "text=hi there"]).await;
+    assert_eq!(
+        (output.status.code(), printed(&output)),
+        (Some(0), "hi there\n"),
+        "{}",
+        said(&output)
+    );
+    let everybody = ["--to", "#team", "--answers", "1", "--tool", "echo", "text=all"];
+    let output = call(&everybody).await;
+    assert!(printed(&output).ends_with(":\nall\n"), "{} {}", printed(&output), said(&output));
+    // The other protocol, over Service RPC and not.
+    for rpc in ["always", "never"] {
+        let output =
+            call(&["--to", "@bot", "--protocol", "a2a", "--text", "hey", "--rpc", rpc]).await;
+        assert_eq!(
+            (output.status.code(), printed(&output)),
+            (Some(0), "hey\n"),
+            "{}",
+            said(&output)
+        );
+    }
+    let output = call(&["--to", bot.address(), "--rpc", "always", "tools/list", "--json"]).await;
+    let answer = &lines(&output)[0];
+    assert_eq!(answer["message"]["result"]["tools"][0]["name"], "echo", "{}", said(&output));
+    let params = r#"{"name":"echo","arguments":{"text":"json"}}"#;
+    let output = call(&["--to", "@bot", "tools/call", "--params", params]).await;
+    assert_eq!(printed(&output), "json\n");
+    assert_eq!(bot.interrupt(), Some(0));
+}
+
+#[tokio::test]
+async fn what_goes_wrong_with_a_call_is_a_code_and_a_sentence() {
+    let cores = Cores::start(&[]);
+    let _bot = Running::start(&cores.bot, &journal("wrong"), &[]);
+    for (args, code, sentence) in [
+        (&["--to", "@nobody", "tools/list"][..], 6, "no such contact"),
+        (&["--to", "@", "tools/list"], 2, "a name is missing"),
+        (&["--to", "@bot", "no/such"], 1, "-32601"),
+        (&["--to", "@bot", "--tool", "none"], 1, "no such tool"),
+        (&["--to", "@bot", "--tool", "echo"], 1, "the argument text is missing"),
+        (&["--to", "@bot", "tools/list", "--rpc", "always"], 6, ""),
+        (&["--to", "@bot", "--text", "x"], 2, "--protocol a2a"),
+        (&["--to", "@bot", "tools/list", "--params", "[]"], 2, "no JSON object"),
+        (&["--to", "@bot", "tools/list", "x"], 2, "NAME=TEXT"),
+        (&["--to", "@bot"], 2, "METHOD"),
+        (&["--to", "@bot", "tools/list", "--protcol", "mcp"], 2, "'--protocol'"),
+    ] {
+        let output = run(&[&["call", "--core", &cores.caller], args].concat()).await;
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", said(&output));
+        assert!(said(&output).contains(sentence), "{args:?}: {}", said(&output));
+    }
+    let free = TcpListener::bind("127.0.0.1:0").expect("bound").local_addr().expect("an address");
+    let url = format!("ws://{free}");
+    let output = run(&["call", "--core", &url, "--to", "@bot", "tools/list"]).await;
+    assert_eq!(output.status.code(), Some(4));
+    assert!(said(&output).contains("simplex-chat -p 5225"), "{}", said(&output));
+}
+
+#[tokio::test]
+async fn a_command_makes_the_answers_and_its_failure_is_one() {
+    let cores = Cores::start(&[]);
+    let exec = "sh -c 'read line; test \"$line\" = ok || { echo no; exit 3; }; echo \"$AGENTWIRE_CALLER says $line\"'";
+    let _bot = Running::start(&cores.bot, &journal("exec"), &["--exec", exec, "--tool", "say"]);
+    let call = async |text: &str| {
+        let text = format!("text={text}");
+        run(&["call", "--core", &cores.caller, "--to", "@bot", "--tool", "say", &text]).await
+    };
+    let output = call("ok").await;
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(printed(&output).starts_with('@') && printed(&output).ends_with(" says ok\n"));
+    let output = call("bad").await;
+    assert_eq!((output.status.code(), printed(&output)), (Some(1), "no\n"));
+}
+
+#[tokio::test]
+async fn callers_have_limits_and_strangers_none() {
+    let cores = Cores::start(&["--profile", "other=127.0.0.1:0"]);
+    let bot = Running::start(
+        &cores.bot,
+        &journal("limits"),
+        &["--allow", "@caller", "--per-minute", "2"],
+    );
+    let call = async || {
+        run(&["call", "--core", &cores.caller, "--to", "@bot", "--tool", "echo", "text=x"]).await
+    };
+    for code in [0, 0, 6] {
+        let output = call().await;
+        assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+    }
+    assert!(said(&call().await).contains("rate_limited"));
+    assert_eq!(bot.interrupt(), Some(0));
+    let _bot = Running::start(&cores.bot, &journal("limits"), &["--allow", "@other"]);
+    let output = call().await;
+    assert_eq!(output.status.code(), Some(6));
+    assert!(said(&output).contains("not_allowed"), "{}", said(&output));
+}
+
+#[tokio::test]
+async fn a_second_bot_stops_and_names_the_first() {
+    let cores = Cores::start(&[]);
+    let journal = journal("second");
+    let mut first = Running::start(&cores.bot, &journal, &[]);
+    let second = ["bot", "--core", &cores.bot, "--journal", &journal];
+    let output = run(&second).await;
+    assert_eq!(output.status.code(), Some(8));
+    assert!(said(&output).contains(&format!("process {}", first.child.id())), "{}", said(&output));
+    // After kill -9 the next one takes over.
+    first.child.kill().expect("SIGKILL");
+    first.child.wait().expect("it has ended");
+    let third = Running::start(&cores.bot, &journal, &[]);
+    let output = run(&["--json", "doctor", "--core", &cores.bot, "--journal", &journal]).await;
+    assert!(verdicts(&output).contains(&("journal".into(), "note".into())));
+    assert_eq!(third.interrupt(), Some(0));
+}
+
+#[tokio::test]
+async fn a_command_that_ran_when_the_bot_was_killed_is_not_run_again() {
+    let cores = Cores::start(&[]);
+    let journal = journal("killed");
+    let folder = PathBuf::from(&journal).parent().expect("a folder").to_owned();
+    std::fs::create_dir_all(&folder).expect("created");
+    let (log, gate) = (folder.join("log"), folder.join("gate"));
+    let exec = format!(
+        "sh -c 'echo run >> {}; until test -e {}; do sleep 0.02; done; cat'",
+        log.display(),
+        gate.display()
+    );
+    let mut first = Running::start(&cores.bot, &journal, &["--exec", &exec]);
+    let caller = cores.caller.clone();
+    let called = tokio::spawn(async move {
+        run(&["call", "--core", &caller, "--to", "@bot", "--tool", "run", "text=x"]).await
+    });
+    while !log.exists() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    first.child.kill().expect("SIGKILL");
+    first.child.wait().expect("it has ended");
+    std::fs::write(&gate, "").expect("written");
+    let _second = Running::start(&cores.bot, &journal, &["--exec", &exec]);
+    let output = called.await.expect("it does not panic");
+    assert_eq!(output.status.code(), Some(7), "{}", said(&output));
+    assert!(said(&output).contains("OUTCOME_UNKNOWN") || said(&output).contains("outcome_unknown"));
+    assert_eq!(std::fs::read_to_string(&log).expect("written"), "run\n");
 }

@@ -1,5 +1,6 @@
 //! Answering: [`Bot`].
 
+mod admit;
 mod config;
 mod connect;
 mod handler;
@@ -20,6 +21,7 @@ use tokio::time::timeout;
 use crate::agent::{Agent, Command, CoreHandle, Embedded, Machine};
 use crate::client::Client;
 use crate::network::Profile;
+pub use admit::{AdmittedCall, Admitting};
 pub use config::BotConfig;
 use config::guarded;
 use handler::Served;

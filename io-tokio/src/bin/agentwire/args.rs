@@ -84,6 +84,8 @@ pub(crate) enum Action {
     Inspect(InspectArgs),
     Loopback(LoopbackArgs),
     Serve(ServeArgs),
+    Call(CallArgs),
+    Bot(BotArgs),
     Discover(DiscoverArgs),
     Connect(ConnectArgs),
     Doctor(DoctorArgs),
@@ -103,6 +105,155 @@ pub(crate) struct CoreArgs {
     /// Trust the certificates in this PEM file and no others, for wss://.
     #[arg(long, value_name = "FILE", env = "AGENTWIRE_CA_FILE", hide_env_values = true)]
     pub(crate) ca_file: Option<PathBuf>,
+}
+
+/// Call an agent or a bot, and print its answer.
+///
+/// Parameters are given as NAME=TEXT or NAME:=JSON, or all at once with --params. For MCP,
+/// --tool NAME calls a tool with them as its arguments; for A2A, --text says something.
+#[derive(Debug, Arguments)]
+pub(crate) struct CallArgs {
+    /// Whom: @contact, #group for everyone in it, '#group @member', a contact address link or the
+    /// SimpleX name of one; @4 and #4 by their numbers.
+    #[arg(long, value_name = "WHOM")]
+    pub(crate) to: String,
+
+    /// The protocol.
+    #[arg(long, value_name = "PROTOCOL", default_value = "mcp")]
+    pub(crate) protocol: ProtocolArg,
+
+    /// The protocol's method: tools/list, SendMessage.
+    #[arg(value_name = "METHOD", required_unless_present_any = ["tool", "text"])]
+    pub(crate) method: Option<String>,
+
+    /// Parameters: NAME=TEXT, or NAME:=JSON for what is no text.
+    #[arg(value_name = "NAME=VALUE", value_parser = parameter)]
+    pub(crate) parameters: Vec<Parameter>,
+
+    /// All parameters as a JSON object, or - to read it from standard input.
+    #[arg(long, value_name = "JSON|-", conflicts_with = "parameters")]
+    pub(crate) params: Option<String>,
+
+    /// Call this MCP tool: the method is tools/call.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["text"])]
+    pub(crate) tool: Option<String>,
+
+    /// Say this to an A2A agent: the method is SendMessage, or SendStreamingMessage with --stream.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) text: Option<String>,
+
+    /// Print progress and parts of a stream as they come; they need a conversation.
+    #[arg(long)]
+    pub(crate) stream: bool,
+
+    /// Whether the request goes over Service RPC.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) rpc: RpcArg,
+
+    /// How many seconds to wait for the answer.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) timeout: u32,
+
+    /// End after the answers of this many members, when a group is called.
+    #[arg(long, value_name = "N")]
+    pub(crate) answers: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) core: CoreArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProtocolArg {
+    /// The Model Context Protocol.
+    Mcp,
+    /// The Agent2Agent protocol.
+    A2a,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RpcArg {
+    /// Where the other side declares it and the request suits it.
+    Auto,
+    /// Always, also where nothing is declared.
+    Always,
+    /// Never: in the conversation.
+    Never,
+}
+
+/// A parameter of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) value: serde_json::Value,
+}
+
+pub(crate) fn parameter(text: &str) -> Result<Parameter, String> {
+    let (name, value) = text.split_once('=').ok_or("not NAME=TEXT or NAME:=JSON")?;
+    let (name, value) = match name.strip_suffix(':') {
+        Some(name) => {
+            let value = serde_json::from_str(value).map_err(|error| format!("no JSON: {error}"))?;
+            (name, value)
+        }
+        None => (name, value.into()),
+    };
+    if name.is_empty() {
+        return Err("no name before the =".into());
+    }
+    Ok(Parameter { name: name.to_owned(), value })
+}
+
+/// Answer calls for the profile of a chat core, until Ctrl-C.
+///
+/// Without --exec it answers with what it was sent. With it, each request starts the command, with
+/// the text on its standard input and AGENTWIRE_CALLER set to who asks; what it prints is the
+/// answer, and an exit code other than 0 makes it an error.
+#[derive(Debug, Arguments)]
+pub(crate) struct BotArgs {
+    /// Run this command for each request: a program and its arguments, quoted as in a shell. No
+    /// shell is started.
+    #[arg(long, value_name = "COMMAND", value_parser = words)]
+    pub(crate) exec: Option<Words>,
+
+    /// The name of the MCP tool that answers.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+
+    /// Answer over Service RPC too.
+    #[arg(long)]
+    pub(crate) rpc: bool,
+
+    /// Answer only these: @contact, #group for its members, by name or number; may be repeated.
+    #[arg(long, value_name = "WHOM")]
+    pub(crate) allow: Vec<String>,
+
+    /// How many requests of one caller are handled at once.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_open: Option<u32>,
+
+    /// How many requests of one caller are taken in a minute.
+    #[arg(long, value_name = "N")]
+    pub(crate) per_minute: Option<u32>,
+
+    /// How many requests of one caller are taken in a day.
+    #[arg(long, value_name = "N")]
+    pub(crate) per_day: Option<u32>,
+
+    /// A request may be run again if the bot ended while it ran.
+    #[arg(long)]
+    pub(crate) idempotent: bool,
+
+    /// Keep the call journal in this file; by default in one for this core, in the folder for
+    /// states.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+
+    /// Keep no call journal: after a restart a command may be run again.
+    #[arg(long, conflicts_with = "journal")]
+    pub(crate) no_journal: bool,
+
+    #[command(flatten)]
+    pub(crate) core: CoreArgs,
 }
 
 /// Find out who can be called under a web site's llms.txt, a SimpleX link or a SimpleX name, with
@@ -364,6 +515,20 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn parameters_are_texts_or_json() {
+        let read = |text| parameter(text).map(|read| (read.name, read.value));
+        use serde_json::json;
+        assert_eq!(read("a=1"), Ok(("a".into(), json!("1"))));
+        assert_eq!(read("a:=1"), Ok(("a".into(), json!(1))));
+        assert_eq!(read("a=b=c"), Ok(("a".into(), json!("b=c"))));
+        assert_eq!(read("a="), Ok(("a".into(), json!(""))));
+        assert_eq!(read("a:={\"b\":[]}"), Ok(("a".into(), json!({"b": []}))));
+        for wrong in ["", "a", "=1", ":=1", "a:=", "a:={"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

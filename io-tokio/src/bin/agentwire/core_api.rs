@@ -7,6 +7,7 @@ use agentwire_core::simplex::UserId;
 use agentwire_core::simplex::command::{Command, Start};
 use agentwire_core::simplex::error::{CoreError, CoreErrorKind};
 use agentwire_core::simplex::frame::{Body, Frame};
+use agentwire_tokio::client::ConnectError;
 use agentwire_tokio::link::{Core, Link, LinkError};
 use tokio::time::{Instant, timeout_at};
 
@@ -41,11 +42,8 @@ pub(crate) struct CoreApi {
 impl CoreApi {
     /// Connects, or says what to do about it.
     pub(crate) async fn connect(args: &CoreArgs) -> Result<Self, Failure> {
-        let mut core = Core::new(&args.url);
-        if let Some(file) = &args.ca_file {
-            core = core.ca_file(file);
-        }
-        let link = Link::connect(&core).await.map_err(|error| unreachable(&args.url, &error))?;
+        let link =
+            Link::connect(&core_of(args)).await.map_err(|error| unreachable(&args.url, &error))?;
         Ok(Self::over(link, &args.url))
     }
 
@@ -147,6 +145,26 @@ impl CoreApi {
     pub(crate) async fn close(self) {
         self.link.close().await;
     }
+}
+
+/// The core that the flags name.
+pub(crate) fn core_of(args: &CoreArgs) -> Core {
+    let core = Core::new(&args.url);
+    match &args.ca_file {
+        Some(file) => core.ca_file(file),
+        None => core,
+    }
+}
+
+/// Why there is no client or bot, and what to do about it.
+pub(crate) fn not_connected(args: &CoreArgs, error: &ConnectError) -> Failure {
+    let (code, mend) = match error {
+        ConnectError::Link(error) => return unreachable(&args.url, error),
+        ConnectError::Start(_) => (ExitCode::Config, "agentwire doctor says more"),
+        ConnectError::Publish(_) => (ExitCode::Refused, "the profile of the core stays as it was"),
+        _ => (ExitCode::NoCore, "agentwire doctor says more"),
+    };
+    Failure::new(code, format!("{}: {error}; {mend}", shown(&args.url)))
 }
 
 /// A URL without what may be secret: a name and a password before the host.

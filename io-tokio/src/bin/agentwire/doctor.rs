@@ -15,13 +15,13 @@ use agentwire_core::simplex::journal::CLOCK_SKEW;
 use agentwire_core::simplex::{MIN_CORE_VERSION, Support, TRIED_CORE_VERSION, UserId};
 use agentwire_core::time::Timestamp;
 use agentwire_tokio::journal::{self, OpenError};
-use agentwire_tokio::link::{Core, LinkError};
+use agentwire_tokio::link::{Link as CoreLink, LinkError};
 use serde_json::json;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::args::DoctorArgs;
-use crate::core_api::{CoreApi, mend, shown};
+use crate::core_api::{CoreApi, core_of, mend, shown};
 use crate::exit::{ExitCode, Failure};
 use crate::journal_file;
 use crate::output::Output;
@@ -149,12 +149,9 @@ async fn reach(args: &DoctorArgs, checks: &mut Checks<'_>) -> Result<Option<Core
             return Ok(None);
         }
     }
-    let mut core = Core::new(url).connect_timeout(CONNECT);
-    if let Some(file) = &args.core.ca_file {
-        core = core.ca_file(file);
-    }
+    let core = core_of(&args.core).connect_timeout(CONNECT);
     let start = Instant::now();
-    match agentwire_tokio::link::Link::connect(&core).await {
+    match CoreLink::connect(&core).await {
         Ok(link) => {
             checks.pass("websocket", &format!("opened in {:.0?}", start.elapsed()))?;
             Ok(Some(CoreApi::over(link, url)))

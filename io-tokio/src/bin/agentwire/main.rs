@@ -5,6 +5,8 @@
 #![allow(clippy::std_instead_of_alloc, reason = "std is always there")]
 
 mod args;
+mod bot;
+mod call;
 mod card;
 mod connect;
 mod core_api;
@@ -55,6 +57,12 @@ fn run(args: &Args) -> Result<(), Failure> {
             signals::block_on(|shutdown| async { loopback::run(args, &mut output, shutdown).await })
         }
         Some(Action::Inspect(args)) => inspect::run(args, &mut output),
+        Some(Action::Call(args)) => {
+            signals::block_on(|end| async { call::run(args, &mut output, end).await })
+        }
+        Some(Action::Bot(args)) => {
+            signals::block_on(|end| async { bot::run(args, &mut output, end).await })
+        }
         Some(Action::Discover(args)) => {
             signals::block_on(|end| async { discover::run(args, &mut output, end).await })
         }
