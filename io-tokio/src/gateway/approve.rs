@@ -377,7 +377,7 @@ impl Approver for ChatOwner {
 /// Six letters and digits that nobody can guess from the last ones.
 fn code() -> String {
     const SIGNS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz234567895";
-    let mut random = crate::agent::seed();
+    let mut random = agentwire_blocking::machine::seed();
     (0..6)
         .map(|_| {
             let sign = SIGNS[(random % 32) as usize];

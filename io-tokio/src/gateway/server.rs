@@ -404,7 +404,7 @@ impl<A: Approver> Gateway<A> {
         let params = match (arguments.0.get("params"), arguments.0.get("text")) {
             (Some(Value::Object(params)), None) => params.clone(),
             (None, Some(Value::String(text))) => {
-                let id = format!("agentwire-{:016x}", crate::agent::seed());
+                let id = format!("agentwire-{:016x}", agentwire_blocking::machine::seed());
                 let message = json!({"messageId": id, "role": "ROLE_USER",
                     "parts": [{"text": text}]});
                 Map::from_iter([(String::from("message"), message)])
