@@ -8,13 +8,14 @@
 //!      stored answer                                                  confirm: the core has it
 //! ```
 //!
-//! Within one process the session itself looks for answers that may have been sent; the journal is
-//! what a later process knows of them.
+//! The session looks for answers that may have been sent, in its conversation; the journal is what a
+//! later process knows of them. So a stored answer is sent only if the core does not have it.
 
 use alloc::vec::Vec;
 
 use super::Session;
 use super::output::{Event, Output};
+use super::recheck::Unconfirmed;
 use crate::binding::{Binding, Failure};
 use crate::chat::session::{Event as ChatEvent, Message, Origin, Request};
 use crate::chat::{CallKey, Item};
@@ -85,7 +86,11 @@ impl<B: Binding> Session<B> {
             Seen::Silence(why) => Some(why),
             Seen::Answer(answer) => {
                 match self.chat.answer_again(item, answer) {
-                    Ok(message) => self.enqueue(message),
+                    // The core may have it: it is looked for among what came after the command.
+                    Ok(message) => {
+                        let (after, at) = (Some(id), self.now);
+                        self.unconfirmed.push(Unconfirmed { message, after, looks: 0, at });
+                    }
                     // It fitted beside the command as it was then.
                     Err(_) => self.journal.lose(item.into()),
                 }

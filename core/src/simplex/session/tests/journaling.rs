@@ -151,9 +151,29 @@ fn an_idempotent_command_is_run_again() {
 }
 
 #[test]
+fn killed_before_the_core_confirmed_an_answer_that_the_core_has_is_not_sent_again() {
+    let mut rig = life(killed_after("answered"));
+    let own = bare("directSnd", 31, &result(1), Some(30));
+    show(&mut rig, &[bare("directRcv", 30, &command(1), None), own]);
+    let sent = |event: &Told| matches!(event, Event::Sent { origin: Origin::Stored, .. });
+    assert!(rig.events.iter().any(sent));
+    assert_eq!(rig.disk.records[&key(30)].stage, Stage::Confirmed);
+    rig.later(10_000);
+    assert_eq!(sends(&rig), 0);
+}
+
+/// The core is asked twice whether it has a message, and does not have it.
+fn show_nothing(rig: &mut Rig) {
+    show(rig, &[]);
+    assert_eq!(sends(rig), 0);
+    rig.later(2_000);
+    show(rig, &[]);
+}
+
+#[test]
 fn killed_before_the_core_confirmed_the_stored_answer_is_sent() {
     let mut rig = life(killed_after("answered"));
-    show(&mut rig, &[]);
+    show_nothing(&mut rig);
     let asked = send(&mut rig);
     assert_eq!((text_of(&asked), quote_of(&asked)), (result(1), Some(ItemId(30))));
     rig.events.clear();
@@ -176,11 +196,11 @@ fn killed_after_the_core_confirmed_there_is_silence() {
 #[test]
 fn a_stored_answer_that_the_core_refuses_stays_for_another_life() {
     let mut rig = life(killed_after("answered"));
-    show(&mut rig, &[]);
+    show_nothing(&mut rig);
     let asked = send(&mut rig);
     rig.answer(&asked, &refusal("exception"));
     let mut rig = life(rig.disk);
-    show(&mut rig, &[]);
+    show_nothing(&mut rig);
     assert_eq!(text_of(&send(&mut rig)), result(1));
 }
 
