@@ -786,7 +786,7 @@ impl fmt::Debug for Journal {
     }
 }
 
-#[cfg(test)]
-pub(super) mod disk;
+#[cfg(any(test, feature = "arbitrary"))]
+pub(crate) mod disk;
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,14 @@
-//! A store for tests.
+//! A store for tests and fuzz targets.
+#![allow(clippy::unwrap_used, reason = "a change of what is not there is what a test is to find")]
 
 use super::*;
 use core::convert::Infallible;
 
 /// What the changes amount to: a store in memory that keeps to the trait.
 #[derive(Clone, Default)]
-pub(in crate::simplex) struct Disk {
-    pub(in crate::simplex) records: BTreeMap<CallKey, Record>,
-    pub(in crate::simplex) mark: Option<Mark>,
+pub(crate) struct Disk {
+    pub(crate) records: BTreeMap<CallKey, Record>,
+    pub(crate) mark: Option<Mark>,
 }
 
 impl JournalStore for Disk {
@@ -41,7 +42,7 @@ impl JournalStore for Disk {
 }
 
 impl Disk {
-    pub(in crate::simplex) fn restore(&self, config: JournalConfig) -> Journal {
+    pub(crate) fn restore(&self, config: JournalConfig) -> Journal {
         Journal::restore(config, self.records.values().cloned(), self.mark)
     }
 }
