@@ -220,3 +220,34 @@ fn sender(reply: &Reply, names: &BTreeMap<MemberId, String>) -> String {
         _ => String::from("the group"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client_info(client_info: bool, params: Value) -> Option<Value> {
+        let request = Request {
+            protocol: Standard::MCP,
+            method: String::from("tools/list"),
+            params: params.as_object().cloned().unwrap_or_default(),
+            transport: None,
+            capabilities: None,
+            progress: None,
+            client_info,
+            broadcast_wait: Duration::ZERO,
+        };
+        let message: Value = serde_json::from_str(&request.text(7)).expect("JSON");
+        message["params"]["_meta"].get("io.modelcontextprotocol/clientInfo").cloned()
+    }
+
+    #[test]
+    fn a_requester_should_send_a_common_client_info_or_omit_it() {
+        // What the host says of itself goes nowhere.
+        let host = json!({"_meta": {"io.modelcontextprotocol/clientInfo": {"name": "host"}}});
+        for params in [json!({}), host] {
+            assert_eq!(client_info(false, params.clone()), None);
+            let common = json!({"name": "agentwire", "version": env!("CARGO_PKG_VERSION")});
+            assert_eq!(client_info(true, params), Some(common));
+        }
+    }
+}
