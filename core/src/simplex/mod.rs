@@ -9,6 +9,8 @@ mod ids;
 pub mod journal;
 pub mod profile;
 #[cfg(feature = "alloc")]
+pub mod replay;
+#[cfg(feature = "alloc")]
 mod session;
 mod version;
 

@@ -780,6 +780,7 @@ mod tests {
             written::Command::Accept { request: ContactRequestId(4), incognito: None },
             written::Command::Contacts(user),
             written::Command::Groups(user),
+            written::Command::GetChats { user, count: 1_000 },
             written::Command::GetChat { chat, page: Page::After { item: ItemId(1), count: 9 } },
             written::Command::ServiceRequest {
                 user,

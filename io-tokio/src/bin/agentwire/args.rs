@@ -9,6 +9,7 @@ use clap::{Args as Arguments, Command, CommandFactory, Parser, Subcommand, Value
 use crate::card::CardArgs;
 use crate::exit::ExitCode;
 use crate::loopback::LoopbackArgs;
+use crate::replay::ReplayArgs;
 use crate::serve::ServeArgs;
 
 /// Agent-to-agent protocols over chat.
@@ -83,6 +84,7 @@ pub(crate) enum Action {
     Demo(DemoArgs),
     Inspect(InspectArgs),
     Loopback(LoopbackArgs),
+    Replay(ReplayArgs),
     Serve(ServeArgs),
     Call(CallArgs),
     Bot(BotArgs),

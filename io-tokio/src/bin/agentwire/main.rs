@@ -21,6 +21,7 @@ mod inspect;
 mod journal_file;
 mod loopback;
 mod output;
+mod replay;
 mod serve;
 mod signals;
 mod terminal;
@@ -56,6 +57,7 @@ fn run(args: &Args) -> Result<(), Failure> {
         Some(Action::Loopback(args)) => {
             signals::block_on(|shutdown| async { loopback::run(args, &mut output, shutdown).await })
         }
+        Some(Action::Replay(args)) => replay::run(args, &mut output),
         Some(Action::Inspect(args)) => inspect::run(args, &mut output),
         Some(Action::Call(args)) => {
             signals::block_on(|end| async { call::run(args, &mut output, end).await })
