@@ -6,6 +6,11 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use agentwire_core::binding::Standard;
+use agentwire_core::chat::ContactId;
+use agentwire_core::chat::session::Declared;
+use agentwire_tokio::bot::{Bot, Replier, Request};
+use agentwire_tokio::client::{CallOptions, Client, Target};
 use agentwire_tokio::link::{Core, Link};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -159,6 +164,80 @@ async fn faults_and_strangers_are_what_the_flags_say() {
     let first = event(&mut of_bot, "newChatItems").await;
     assert_eq!(event(&mut of_bot, "newChatItems").await, first);
     assert_eq!(program.interrupt().0, Some(0));
+}
+
+fn replay(file: &Path) -> (Option<i32>, Vec<Value>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_agentwire"))
+        .args(["--json", "replay"])
+        .arg(file)
+        .output()
+        .expect("the program runs");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    (output.status.code(), lines, String::from_utf8(output.stderr).expect("UTF-8"))
+}
+
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t"},
+    "a2a-service-parameters":{"A2A-Version":"1.0"}}"#;
+
+/// A bot and a caller of this crate are recorded; replayed, they do the same, and where a line was
+/// changed they do not.
+#[tokio::test]
+async fn a_recording_is_replayed() {
+    let file = scratch("replayed.jsonl");
+    let mut program = Loopback::start(&[
+        "--profile",
+        "caller=127.0.0.1:0",
+        "--profile",
+        "bot=127.0.0.1:0",
+        "--record",
+        file.to_str().expect("UTF-8"),
+    ]);
+    let (caller, bot) = (program.line(), program.line());
+    let core = |port: &Value| Core::new(port["url"].as_str().expect("a text"));
+    let declared = vec![Declared::new(Standard::A2A, ["1.0"])];
+    let bot = Bot::connect(core(&bot), declared, |_: Request, replier: Replier| async move {
+        let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"id":"t"}}"#;
+        replier.respond(answer).await.expect("sent");
+    });
+    let bot = timeout(Duration::from_secs(60), bot).await.expect("in time").expect("a bot");
+    let client = Client::connect(core(&caller));
+    let client =
+        timeout(Duration::from_secs(60), client).await.expect("in time").expect("a client");
+    let to = ContactId(caller["contacts"][0]["contactId"].as_i64().expect("a number"));
+    for _ in 0..5 {
+        let to = Target::Contact(to);
+        let call = client.call(Standard::A2A, to, CALL.to_owned(), CallOptions::default());
+        let reply = async { call.await.expect("sent").last().await.expect("an answer") };
+        timeout(Duration::from_secs(60), reply).await.expect("in time");
+    }
+    assert_eq!(program.interrupt().0, Some(0));
+    drop((bot, client));
+
+    let (code, reports, said) = replay(&file);
+    assert_eq!(code, Some(0), "{reports:?} {said}");
+    assert_eq!(reports.len(), 2);
+    let of = |name: &str| reports.iter().find(|report| report["profile"] == name).expect("there");
+    assert_eq!((&of("caller")["replies"], &of("bot")["requests"]), (&json!(5), &json!(5)));
+    assert_eq!(of("bot")["unread"], 0);
+
+    let recording = std::fs::read_to_string(&file).expect("written");
+    let changed = scratch("replayed_changed.jsonl");
+    let other = recording.replacen(r#"quotedItemId\\\":"#, r#"quotedItemId\\\":9"#, 1);
+    assert_ne!(recording, other);
+    std::fs::write(&changed, other).expect("written");
+    let (code, reports, said) = replay(&changed);
+    assert_eq!(code, Some(1), "{said}");
+    let differences: Vec<&Value> = reports
+        .iter()
+        .flat_map(|report| report["differences"].as_array().expect("a list"))
+        .collect();
+    assert_eq!(differences.len(), 1);
+    assert!(differences[0]["recorded"].as_str().is_some_and(|c| c.starts_with("/_send")));
+
+    std::fs::write(&changed, "{}").expect("written");
+    assert_eq!(replay(&changed).0, Some(9));
+    assert_eq!(replay(&scratch("no_such_recording.jsonl")).0, Some(3));
 }
 
 #[test]

@@ -40,9 +40,7 @@ fn declared() -> Vec<Declared<Standard>> {
 }
 
 fn serving() -> SessionConfig {
-    let mut config = SessionConfig::default();
-    config.service_requests = true;
-    config
+    SessionConfig { service_requests: true, ..SessionConfig::default() }
 }
 
 const REQUEST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"GetTask","params":{"id":"t"},"a2a-service-parameters":{"A2A-Version":"1.0"}}"#;

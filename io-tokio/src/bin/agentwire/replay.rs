@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use agentwire_core::binding::Standard;
 use agentwire_core::chat::session::Declared;
 use agentwire_core::simplex::SessionConfig;
-use agentwire_core::simplex::replay::{Difference, Line, Replay, Report};
+use agentwire_core::simplex::replay::{Difference, Line, LineKind, Replay, Report};
 use clap::Args as Arguments;
 
 use crate::exit::{ExitCode, Failure};
@@ -68,11 +68,19 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<(), Failure>
 }
 
 fn replay(lines: &[&(usize, Line)]) -> Report {
-    // What a session was told to do shows in what it has sent.
+    // What a session was told to do shows in what it has sent: one that serves asks at its start
+    // which conversations there are.
+    let has_sent = |words: &str| {
+        let sent = lines.iter().filter(|(_, line)| line.kind == LineKind::ToCore);
+        sent.map(|(_, line)| &line.frame).any(|frame| frame.contains(words))
+    };
     let mut config = SessionConfig::default();
-    config.service_requests =
-        lines.iter().any(|(_, line)| line.frame.contains("service_requests=on"));
-    let declared = vec![Declared::new(Standard::MCP, MCP), Declared::new(Standard::A2A, A2A)];
+    config.service_requests = has_sent("service_requests=on");
+    let declared = if has_sent("/_get chats ") {
+        vec![Declared::new(Standard::MCP, MCP), Declared::new(Standard::A2A, A2A)]
+    } else {
+        Vec::new()
+    };
     let mut replay = Replay::new(config, declared);
     for (number, line) in lines {
         replay.line(*number, line);
