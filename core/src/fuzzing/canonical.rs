@@ -278,8 +278,15 @@ impl Naive for Python {
 }
 
 /// The shortest digits of a double, and where its point is: behind that many of them.
+///
+/// Of several with as few digits it is the nearest, and of two that are as near the even one. The
+/// standard library gives one of the shortest, but of two the greater.
 fn digits(value: f64) -> (&'static str, String, i32) {
-    let text = format!("{:e}", value.abs());
+    let shortest = format!("{:e}", value.abs());
+    let count =
+        shortest.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    let rounded = format!("{:.*e}", count - 1, value.abs());
+    let text = if rounded.parse() == Ok(value.abs()) { rounded } else { shortest };
     let (mantissa, exponent) = text.split_once('e').expect("an exponent");
     let exponent: i32 = exponent.parse().expect("a number");
     let sign = if value.is_sign_negative() { "-" } else { "" };

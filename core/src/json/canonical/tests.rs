@@ -153,6 +153,14 @@ fn numbers_as_python_writes_them() {
     assert_eq!(python(&more, Separators::Compact), Err(CanonicalError::TooLarge { offset: 0 }));
 }
 
+/// Of two shortest texts that are as near, ECMAScript and CPython take the even one.
+#[test]
+fn a_double_between_two_texts_is_written_as_the_even_one() {
+    assert_eq!(jcs("131132172766642.625").unwrap(), "131132172766642.62");
+    assert_eq!(python("131132172766642.625", Separators::Compact).unwrap(), "131132172766642.62");
+    assert_eq!(python("-0.0e5", Separators::Compact).unwrap(), "-0.0");
+}
+
 #[test]
 fn strings_and_names_as_python_writes_them() {
     let text = r#"{"\ud83d\ude00":"a/\u007f\u0080é","！":"\"\\\b\f\n\r\t\u0001~ "," ":[{},[]]}"#;

@@ -191,65 +191,59 @@ fn python_number(out: &mut Vec<u8>, text: &str) -> Result<(), NumberFault> {
         out.extend_from_slice(text.as_bytes());
         return Ok(());
     }
-    let mut repr = Repr::default();
-    // The longest has 17 digits, a sign, a point and an exponent of five characters.
-    let _ = write!(repr, "{:e}", double(text)?);
-    repr.write(out);
+    repr(out, double(text)?);
     Ok(())
 }
 
-/// The shortest digits of a double as `core::fmt` gives them: `-1.2345e-7`.
-#[derive(Default)]
-struct Repr {
-    text: heapless::String<32>,
-}
-
-impl core::fmt::Write for Repr {
-    fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        self.text.push_str(text).map_err(|()| core::fmt::Error)
+/// Writes a double as `float.__repr__` does: the digits of ECMAScript, laid out otherwise.
+fn repr(out: &mut Vec<u8>, value: f64) {
+    let mut buffer = ryu_js::Buffer::new();
+    let written = buffer.format_finite(value.abs());
+    let (mantissa, exponent) = written.split_once('e').unwrap_or((written, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    // At most 21 digits before the point, or 17 behind it and six zeros.
+    let mut all = heapless::String::<32>::new();
+    for digit in whole.chars().chain(fraction.chars()) {
+        let _ = all.push(digit);
     }
-}
+    let digits = all.trim_start_matches('0');
+    let leading = all.len().saturating_sub(digits.len());
+    let digits = match digits.trim_end_matches('0') {
+        "" => "0",
+        digits => digits,
+    };
+    // The power of ten of the first digit.
+    let first = i32::try_from(whole.len()).unwrap_or(0).saturating_sub(1);
+    let first = first.saturating_sub(i32::try_from(leading).unwrap_or(0));
+    let power = first.saturating_add(exponent.parse().unwrap_or(0));
+    let power = if digits == "0" { 0 } else { power };
 
-impl Repr {
-    fn write(&self, out: &mut Vec<u8>) {
-        let (mantissa, exponent) = self.text.split_once('e').unwrap_or((&self.text, "0"));
-        let exponent: i32 = exponent.parse().unwrap_or(0);
-        let (sign, mantissa) = match mantissa.strip_prefix('-') {
-            Some(rest) => ("-", rest),
-            None => ("", mantissa),
-        };
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let digits = || whole.bytes().chain(fraction.bytes());
-        let places = whole.len().saturating_add(fraction.len());
-        out.extend_from_slice(sign.as_bytes());
-        if !(-4..16).contains(&exponent) {
-            out.extend_from_slice(mantissa.as_bytes());
-            out.extend_from_slice(if exponent < 0 { b"e-" } else { b"e+" });
-            let exponent = exponent.unsigned_abs();
-            if exponent < 10 {
-                out.push(b'0');
-            }
-            // The exponent's digits are its own text's.
-            let text = self.text.rsplit(['e', '-']).next().unwrap_or_default();
-            out.extend_from_slice(text.as_bytes());
-        } else if exponent < 0 {
-            out.extend_from_slice(b"0.");
-            out.extend(core::iter::repeat_n(
-                b'0',
-                exponent.unsigned_abs().saturating_sub(1) as usize,
-            ));
-            out.extend(digits());
-        } else {
-            // One digit stands before the point already.
-            let before = (exponent.unsigned_abs() as usize).saturating_add(1);
-            let zeros = before.saturating_sub(places);
-            out.extend(digits().take(before).chain(core::iter::repeat_n(b'0', zeros)));
+    let zeros = |count: usize| core::iter::repeat_n(b'0', count);
+    let size = power.unsigned_abs() as usize;
+    if value.is_sign_negative() {
+        out.push(b'-');
+    }
+    if !(-4..16).contains(&power) {
+        let (one, more) = digits.split_at_checked(1).unwrap_or((digits, ""));
+        out.extend_from_slice(one.as_bytes());
+        if !more.is_empty() {
             out.push(b'.');
-            out.extend(digits().skip(before));
-            if places <= before {
-                out.push(b'0');
-            }
+            out.extend_from_slice(more.as_bytes());
         }
+        let mut exponent = heapless::String::<8>::new();
+        let _ = write!(exponent, "e{}{size:02}", if power < 0 { '-' } else { '+' });
+        out.extend_from_slice(exponent.as_bytes());
+    } else if power < 0 {
+        out.extend_from_slice(b"0.");
+        out.extend(zeros(size.saturating_sub(1)));
+        out.extend_from_slice(digits.as_bytes());
+    } else {
+        let before = size.saturating_add(1);
+        let (whole, fraction) = digits.split_at_checked(before).unwrap_or((digits, ""));
+        out.extend_from_slice(whole.as_bytes());
+        out.extend(zeros(before.saturating_sub(digits.len())));
+        out.push(b'.');
+        out.extend_from_slice(if fraction.is_empty() { b"0" } else { fraction.as_bytes() });
     }
 }
 
