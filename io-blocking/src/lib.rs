@@ -6,6 +6,7 @@
 //! - [`bot`]: answers calls with handlers of its own, in worker threads.
 //! - `journal` (feature `sqlite`): the call journal on disk. Nothing in it waits for anything but
 //!   the disk, so other adapters use it too.
+//! - `ownership` (feature `sqlite`): whose the contexts and tasks of A2A are, on disk likewise.
 //!
 //! There is no protocol rule in this crate: [`Session`](agentwire_core::chat::session::Session)
 //! has them all, and what is here takes its steps and waits.
@@ -25,4 +26,6 @@ pub mod machine;
 mod machines;
 pub mod network;
 mod not_sent;
+#[cfg(feature = "sqlite")]
+pub mod ownership;
 mod queue;

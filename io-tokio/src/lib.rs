@@ -14,6 +14,7 @@
 //! - [`stdio`] (feature `mcp`, Unix): an MCP server as a child process, spoken to over its
 //!   standard streams.
 //! - [`journal`] (feature `sqlite`): the call journal on disk.
+//! - [`ownership`] (feature `sqlite`): whose the contexts and tasks of A2A are, on disk.
 
 #![allow(clippy::std_instead_of_alloc, reason = "std is always there")]
 
@@ -39,4 +40,4 @@ pub mod stdio;
 
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
-pub use agentwire_blocking::journal;
+pub use agentwire_blocking::{journal, ownership};

@@ -233,7 +233,7 @@ pub(super) fn move_aside(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Nobody else is to read what callers write.
-pub(super) fn private(options: &mut OpenOptions) {
+pub(crate) fn private(options: &mut OpenOptions) {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     #[cfg(not(unix))]

@@ -42,6 +42,7 @@ use agentwire_core::simplex::journal::{
 use agentwire_core::time::Timestamp;
 use rusqlite::{Connection, Transaction, params};
 
+pub(crate) use file::private;
 use lock::Lock;
 
 /// The version of the tables that this crate reads and writes.
