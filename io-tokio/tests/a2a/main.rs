@@ -4,4 +4,6 @@
 
 mod agent;
 mod gateway;
+#[cfg(all(feature = "cli", unix))]
+mod program;
 mod proxy;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args as Arguments, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::a2a::GatewayArgs;
 use crate::card::CardArgs;
 use crate::exit::ExitCode;
 use crate::loopback::LoopbackArgs;
@@ -82,6 +83,7 @@ fn flags(command: &Command) -> Vec<String> {
 pub(crate) enum Action {
     Card(CardArgs),
     Demo(DemoArgs),
+    Gateway(GatewayArgs),
     Inspect(InspectArgs),
     Loopback(LoopbackArgs),
     Replay(ReplayArgs),

@@ -4,6 +4,7 @@
 //! escaped before it reaches either (`terminal`). How the program ends is one table (`exit`).
 #![allow(clippy::std_instead_of_alloc, reason = "std is always there")]
 
+mod a2a;
 mod args;
 mod bot;
 mod call;
@@ -58,6 +59,9 @@ fn run(args: &Args) -> Result<(), Failure> {
             signals::block_on(|shutdown| async { loopback::run(args, &mut output, shutdown).await })
         }
         Some(Action::Replay(args)) => replay::run(args, &mut output),
+        Some(Action::Gateway(args)) => {
+            signals::block_on(|shutdown| async { a2a::gateway(args, &mut output, shutdown).await })
+        }
         Some(Action::Inspect(args)) => inspect::run(args, &mut output),
         Some(Action::Call(args)) => {
             signals::block_on(|end| async { call::run(args, &mut output, end).await })

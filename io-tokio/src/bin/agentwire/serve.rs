@@ -10,6 +10,7 @@ use agentwire_tokio::mcp::{Backend, Front, Log, McpBridge, Options, Servers, Sta
 use agentwire_tokio::stdio::ServerCommand;
 use clap::{Args as Arguments, Subcommand};
 
+use crate::a2a::{self, ServeA2aArgs};
 use crate::exit::{ExitCode, Failure};
 use crate::guard::guarded;
 use crate::output::Output;
@@ -25,6 +26,7 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Served {
+    A2a(ServeA2aArgs),
     Mcp(ServeMcpArgs),
 }
 
@@ -71,6 +73,7 @@ pub(crate) async fn run(
     shutdown: Shutdown,
 ) -> Result<(), Failure> {
     match &args.what {
+        Served::A2a(args) => a2a::serve(args, output, shutdown).await,
         Served::Mcp(args) => mcp(args, output, shutdown).await,
     }
 }
