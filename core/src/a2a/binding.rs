@@ -114,7 +114,7 @@ impl Binding for A2a {
         NAME
     }
 
-    /// Checks the table of the [module](self). Without `versions`, every version from 1.0 on is
+    /// Checks the table of [`a2a`](crate::a2a). Without `versions`, every version from 1.0 on is
     /// accepted.
     fn accept<'m>(
         &self,

@@ -147,10 +147,10 @@ impl<A: Approver> Transparent<A> {
                 }
                 Err(rejected) => {
                     if let Ok(notice) = Notice::check(&text, Way::FromClient) {
-                        if let Tie::Request(id) = notice.tie {
-                            if let Some(call) = calls.remove(id.get()) {
-                                call.abort();
-                            }
+                        if let Tie::Request(id) = notice.tie
+                            && let Some(call) = calls.remove(id.get())
+                        {
+                            call.abort();
                         }
                         continue;
                     }

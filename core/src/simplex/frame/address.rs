@@ -20,7 +20,7 @@ use crate::simplex::ContactRequestId;
 #[non_exhaustive]
 pub struct Links<'f> {
     /// The full link. With ratchet keys it has `rk=`
-    /// ([`Link::has_ratchet_keys`](crate::discovery::Link::has_ratchet_keys)).
+    /// ([`Link::has_ratchet_keys`](crate::discovery::link::Link::has_ratchet_keys)).
     pub full: Str<'f>,
     /// The short link.
     pub short: Option<Str<'f>>,
