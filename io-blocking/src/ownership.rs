@@ -1,5 +1,5 @@
 //! Whose the contexts and tasks of A2A are, on disk: an ownership
-//! [`Store`](agentwire_core::a2a::ownership::Store) in one SQLite file (feature `sqlite`).
+//! [`Store`] in one SQLite file (feature `sqlite`).
 //!
 //! What has been put is there after the process has ended, however it ended. Where the machine ends
 //! with it, the last moments may be missing: then a task is unknown to its own caller too, and

@@ -416,7 +416,7 @@ impl BotConfig {
 /// Answers the commands that a profile receives: one thread that waits for them, and workers that
 /// run the handler. Dropping it is [`shutdown`](Self::shutdown).
 ///
-/// [`Client`](crate::client::Client) shows a bot and its caller.
+/// [`Client`] shows a bot and its caller.
 ///
 /// ```
 /// use agentwire_blocking::bot::{Bot, Replier, Request};

@@ -56,7 +56,7 @@ pub struct RequestOptions {
     pub timeout: Option<Duration>,
     /// The protocol's version as JSON text, for a protocol whose messages do not include one.
     pub version: Option<String>,
-    /// The envelope's `requestKey`. The [target](ServiceTarget::signed_by) has to be signed with
+    /// The envelope's `requestKey`. The [target](agentwire_core::simplex::ServiceTarget::signed_with) has to be signed with
     /// the same key.
     pub request_key: Option<String>,
     /// Whether the request is signed: [`Client::request`](super::Client::request) takes that from the target.
