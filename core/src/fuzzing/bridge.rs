@@ -82,6 +82,7 @@ pub fn mcp_bridge(data: &[u8]) {
         attribution: if first & 1 == 0 { Attribution::Alone } else { Attribution::OneAtATime },
         legacy: first & 2 != 0,
         subscriptions: first & 4 != 0,
+        http: first & 8 != 0,
         ..Config::default()
     };
     let legacy = config.legacy;
@@ -414,7 +415,7 @@ mod tests {
             (seed % count as u64) as usize
         };
         for _ in 0..1_500 {
-            let mut script = format!("{}o a00 ", below(8));
+            let mut script = format!("{}o a00 ", char::from(b'0' + below(16) as u8));
             for _ in 0..below(60) {
                 let words: &[&str] = if below(6) == 0 { &RARE } else { &WORDS };
                 script += words[below(words.len())];

@@ -255,20 +255,20 @@ impl core::error::Error for ParamFault {}
 ///
 /// # Errors
 /// [`ParamFault`] if the schema cannot be followed; what was shown before is not to be used.
-pub fn params<'a>(
-    schema: Object<'a>,
+pub fn params<'s, 'a>(
+    schema: Object<'s>,
     arguments: Option<Object<'a>>,
-    visit: &mut dyn FnMut(Str<'a>, Value<'a>),
+    visit: &mut dyn FnMut(Str<'s>, Value<'a>),
 ) -> Result<(), ParamFault> {
     let found = params_at(schema, arguments, visit, 0)?;
     // Every other place of the annotation is one that nobody can follow.
     if found == annotations(schema.get_text()) { Ok(()) } else { Err(ParamFault::Place) }
 }
 
-fn params_at<'a>(
-    schema: Object<'a>,
+fn params_at<'s, 'a>(
+    schema: Object<'s>,
     arguments: Option<Object<'a>>,
-    visit: &mut dyn FnMut(Str<'a>, Value<'a>),
+    visit: &mut dyn FnMut(Str<'s>, Value<'a>),
     depth: usize,
 ) -> Result<usize, ParamFault> {
     let mut found = 0_usize;

@@ -2,10 +2,10 @@
 
 use super::output::count;
 use super::text::{at, own_key, push_compact, push_replaced};
-use super::{Bridge, CallId, Problem, Purpose, complete, server};
+use super::{Bridge, Call, CallId, Problem, Purpose, complete, server};
 use crate::json::Value;
 use crate::jsonrpc::ErrorResponse;
-use crate::mcp::{Fault, Flaw, META_SUBSCRIPTION, Method};
+use crate::mcp::{Fault, Flaw, HEADER_MISMATCH, META_SUBSCRIPTION, Method};
 use crate::time::Instant;
 
 impl Bridge {
@@ -33,13 +33,24 @@ impl Bridge {
         };
         match purpose {
             Purpose::Open => self.opened(now, Some(outcome)),
-            Purpose::Call(call) => self.pass_answer(key, call, outcome),
+            Purpose::Call(call) => match outcome {
+                Err(error) if error.code == HEADER_MISMATCH && self.may_refresh(call) => {
+                    // The tool has changed: once more, with its schema as it is now.
+                    self.lists.forget_tools();
+                    self.dispatch(now, call);
+                }
+                _ => self.pass_answer(key, call, outcome),
+            },
             Purpose::List(list) => match outcome {
                 Ok(result) => self.collect(now, list, result),
                 Err(error) => {
                     let waiters = self.fetches.remove(&list).map(|fetch| fetch.waiters);
                     for call in waiters.unwrap_or_default() {
-                        self.pass_answer(key, call, Err(error));
+                        if self.calls.get(&call).is_some_and(Call::is_tool_call) {
+                            self.pass_on(call);
+                        } else {
+                            self.pass_answer(key, call, Err(error));
+                        }
                     }
                 }
             },

@@ -43,6 +43,10 @@ pub struct Config {
     /// Whether `subscriptions/listen` is passed on. Else it is answered with -32601, and the server's
     /// capabilities are shown without the notifications that it serves.
     pub subscriptions: bool,
+    /// Whether the server is on Streamable HTTP: calls of tools then come with the headers that the
+    /// tool's schema asks for ([`ToServer::headers`](super::ToServer::headers)), the list of tools is
+    /// asked for before the first one, and tools whose schema cannot be followed are left out of it.
+    pub http: bool,
     /// Tools whose calls need a conversation, by name. Besides them those are marked whose
     /// definition has [`META_CONVERSATION`](super::META_CONVERSATION) in its `_meta`.
     pub conversation_tools: Vec<String>,
@@ -64,6 +68,7 @@ impl Default for Config {
             attribution: Attribution::default(),
             legacy: false,
             subscriptions: false,
+            http: false,
             conversation_tools: Vec::new(),
         }
     }

@@ -18,6 +18,7 @@ use super::config::Room;
 use super::text::{at, comma, push_compact, push_name};
 use super::{CallId, CallerId};
 use crate::json::{Object, Str};
+use crate::mcp::http::{PARAM_PREFIX, params, write_value};
 use crate::mcp::{Caching, Method, Revision, Scope};
 use crate::time::Instant;
 
@@ -127,13 +128,21 @@ impl Fetch {
         }
     }
 
-    /// Takes a page of the server.
-    pub(super) fn collect(&mut self, page: Object<'_>, limit: usize) -> Collected {
+    /// Takes a page of the server. Tools that ask for headers that there cannot be are left out, where
+    /// those are `followed`.
+    pub(super) fn collect(&mut self, page: Object<'_>, limit: usize, followed: bool) -> Collected {
         let Some(member) = self.key.method.list() else { return Collected::Invalid };
         let Some(items) = page.get(member).ok().flatten().and_then(|items| items.elements()) else {
             return Collected::Invalid;
         };
+        let is_tool = followed && self.key.method == Method::ListTools;
         for item in items {
+            let schema =
+                item.as_object().and_then(|tool| tool.object("inputSchema").ok().flatten());
+            if is_tool && schema.is_some_and(|schema| params(schema, None, &mut |_, _| {}).is_err())
+            {
+                continue;
+            }
             let mut text = String::new();
             push_compact(&mut text, item.get());
             self.bytes = self.bytes.saturating_add(text.len());
@@ -314,6 +323,29 @@ impl List {
         (is_own && place < self.items.len()).then_some(place)
     }
 
+    /// The headers that a call of a tool has.
+    pub(super) fn headers(&self, call: Object<'_>) -> Vec<(String, String)> {
+        let mut headers = Vec::new();
+        let Some(name) = call.str("name").ok().flatten() else { return headers };
+        let is_called = |tool: &Object<'_>| {
+            tool.str("name").is_ok_and(|known| known.is_some_and(|known| known == name))
+        };
+        let tool = self.items().find(is_called);
+        let schema = tool.and_then(|tool| tool.object("inputSchema").ok().flatten());
+        let arguments = call.object("arguments").ok().flatten();
+        if let Some(schema) = schema {
+            let followed = params(schema, arguments, &mut |name, value| {
+                let mut header = String::from(PARAM_PREFIX);
+                header.extend(name.chars());
+                headers.push((header, crate::json::to_text(|out| write_value(out, value))));
+            });
+            if followed.is_err() {
+                headers.clear();
+            }
+        }
+        headers
+    }
+
     pub(super) fn items(&self) -> impl Iterator<Item = Object<'_>> {
         self.items.iter().filter_map(|item| Object::parse(item).ok())
     }
@@ -377,6 +409,19 @@ impl Lists {
                 None => return list,
             };
         }
+    }
+
+    /// The list of tools that this caller was given last, or that all are given.
+    pub(super) fn tools(&self, caller: CallerId) -> Option<&List> {
+        let own = |whose: &Option<CallerId>| whose.is_none_or(|whose| whose == caller);
+        let mut kept = self.kept.iter();
+        let found = kept.find(|((key, whose), _)| key.method == Method::ListTools && own(whose));
+        found.map(|(_, list)| &**list)
+    }
+
+    /// Forgets the lists of tools.
+    pub(super) fn forget_tools(&mut self) {
+        self.kept.retain(|(key, _), _| key.method != Method::ListTools);
     }
 
     /// Remembers which tools need a conversation.

@@ -138,9 +138,18 @@ struct Call {
     /// The request, as long as it waits or has to be asked anew.
     request: Box<str>,
     stage: Stage,
+    /// Whether its tool's schema has been asked for, and asked for anew.
+    has_schema: bool,
+    has_refreshed: bool,
     progress: Progress,
     idle_until: Instant,
     total_until: Instant,
+}
+
+impl Call {
+    fn is_tool_call(&self) -> bool {
+        self.asked.method == Method::CallTool
+    }
 }
 
 /// What an exchange with the server is for.
@@ -359,6 +368,8 @@ impl Bridge {
             via: ask.via,
             request: ask.request.into(),
             stage: Stage::Waiting,
+            has_schema: false,
+            has_refreshed: false,
             progress: Progress::default(),
             idle_until: now.saturating_add(self.idle(asked.method)),
             total_until: match asked.method {
@@ -503,7 +514,8 @@ impl Bridge {
     }
 
     fn send(&mut self, exchange: Option<u64>, method: Method, text: String) {
-        self.outputs.push_back(Output::Send(ToServer { exchange, method, text }));
+        let headers = Vec::new();
+        self.outputs.push_back(Output::Send(ToServer { exchange, method, text, headers }));
     }
 
     /// Ends a call with an error of the bridge.
@@ -570,7 +582,12 @@ impl Bridge {
 
     fn fail_list(&mut self, list: u64, problem: impl Fn() -> Problem) {
         for call in self.fetches.remove(&list).map(|fetch| fetch.waiters).unwrap_or_default() {
-            self.fail(call, problem());
+            if self.calls.get(&call).is_some_and(Call::is_tool_call) {
+                // It has only waited for what headers it needs.
+                self.pass_on(call);
+            } else {
+                self.fail(call, problem());
+            }
         }
     }
 
@@ -589,14 +606,9 @@ impl Bridge {
 
     /// Passes a call on, or answers it from what is known.
     fn dispatch(&mut self, now: Instant, call: CallId) {
-        let Some(entry) = self.calls.get_mut(&call) else { return };
-        let asked = entry.asked;
-        let text = core::mem::take(&mut entry.request);
-        if asked.method.list().is_some() {
-            // Its page is asked for once more when the list is there.
-            entry.request = text.clone();
-        }
         let Some(entry) = self.calls.get(&call) else { return };
+        let asked = entry.asked;
+        let text = entry.request.clone();
         let Ok(request) = Request::parse(&text) else { return };
         let Some(params) = request.params.and_then(|params| params.as_object()) else { return };
         if !self.server.serves(asked.revision) {
@@ -625,12 +637,53 @@ impl Bridge {
             text.push('}');
             return self.finish(call, text);
         }
+        if self.config.http && entry.is_tool_call() && !entry.has_schema {
+            let is_known = self.lists.tools(entry.caller).is_some();
+            if let Some(entry) = self.calls.get_mut(&call) {
+                entry.has_schema = true;
+            }
+            if !is_known {
+                return self.list(now, call, params);
+            }
+        }
+        self.pass_on(call);
+    }
+
+    /// Sends a call to the server.
+    fn pass_on(&mut self, call: CallId) {
+        let Some(entry) = self.calls.get(&call) else { return };
+        let (method, caller) = (entry.asked.method, entry.caller);
+        let text = entry.request.clone();
+        let Ok(request) = Request::parse(&text) else { return };
+        let Some(params) = request.params.and_then(|params| params.as_object()) else { return };
         let key = self.exchange(Purpose::Call(call));
-        let text = self.line(key, &request, params);
+        let line = self.line(key, &request, params);
+        let headers = if self.config.http && method == Method::CallTool {
+            self.lists.tools(caller).map(|tools| tools.headers(params)).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
         if let Some(entry) = self.calls.get_mut(&call) {
             entry.stage = Stage::Sent(key);
+            if !self.config.http {
+                // It is not asked for again.
+                entry.request = Box::default();
+            }
         }
-        self.send(Some(key), asked.method, text);
+        let exchange = Some(key);
+        self.outputs.push_back(Output::Send(ToServer { exchange, method, text: line, headers }));
+    }
+
+    /// Whether a call may be sent once more, with its tool's schema asked for anew.
+    fn may_refresh(&mut self, call: CallId) -> bool {
+        let is_http = self.config.http;
+        let Some(entry) = self.calls.get_mut(&call) else { return false };
+        let may = is_http && entry.is_tool_call() && !entry.has_refreshed;
+        if may {
+            entry.has_refreshed = true;
+            entry.has_schema = false;
+        }
+        may
     }
 
     /// The line that goes to the server, with our own id and token.

@@ -1,6 +1,7 @@
 //! What is to be done, and what was dropped.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 use super::ask::CallId;
@@ -26,6 +27,9 @@ pub struct ToServer {
     pub method: Method,
     /// One line of JSON, without a line feed.
     pub text: String,
+    /// Names and values of the headers that repeat arguments of a tool
+    /// ([`http::params`](crate::mcp::http::params)).
+    pub headers: Vec<(String, String)>,
 }
 
 impl fmt::Debug for ToServer {
@@ -34,6 +38,7 @@ impl fmt::Debug for ToServer {
             .field("exchange", &self.exchange)
             .field("method", &self.method)
             .field("text", &format_args!("{} bytes", self.text.len()))
+            .field("headers", &self.headers.len())
             .finish()
     }
 }

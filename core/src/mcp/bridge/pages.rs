@@ -1,20 +1,25 @@
 //! Lists on their way: asked for, collected, given out in pages.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 
 use super::list::{Collected, Fetch, List, NoPage, asked_for};
 use super::text::{comma, push_compact, push_name};
-use super::{Bridge, CallId, Problem, Purpose, Stage, legacy};
+use super::{Bridge, Call, CallId, Problem, Purpose, Stage, legacy};
 use crate::json::{Object, Value};
 use crate::jsonrpc::Request;
-use crate::mcp::PROGRESS_TOKEN;
+use crate::mcp::{Method, PROGRESS_TOKEN};
 use crate::time::Instant;
 
 impl Bridge {
     /// Answers with a page of a list, or asks the server for the list.
     pub(super) fn list(&mut self, now: Instant, call: CallId, params: Object<'_>) {
         let Some(entry) = self.calls.get(&call) else { return };
-        let (key, cursor) = asked_for(entry.asked.method, entry.asked.revision, params);
+        let (mut key, mut cursor) = asked_for(entry.asked.method, entry.asked.revision, params);
+        if key.method == Method::CallTool {
+            // The call waits for the list of tools, whole and as it is now.
+            (key.method, key.rest, cursor) = (Method::ListTools, Box::default(), None);
+        }
         let caller = entry.caller;
         if let Some(list) = self.lists.find(&key, caller, cursor, now) {
             return self.page(now, call, &list);
@@ -31,8 +36,9 @@ impl Bridge {
         }
         let mut base = String::from("{");
         let mut is_first = true;
+        let is_call = self.calls.get(&call).is_some_and(Call::is_tool_call);
         for (name, value) in params.members() {
-            if name == *"cursor" {
+            if name == *"cursor" || is_call && name != *"_meta" {
                 continue;
             }
             push_name(&mut base, &mut is_first, name.get());
@@ -91,7 +97,7 @@ impl Bridge {
         let limit = self.config.max_list;
         let Some(fetch) = self.fetches.get_mut(&list) else { return };
         let collected = match result.as_object() {
-            Some(page) => fetch.collect(page, limit),
+            Some(page) => fetch.collect(page, limit, self.config.http),
             None => Collected::Invalid,
         };
         match collected {
@@ -125,6 +131,9 @@ impl Bridge {
     /// Answers a call with a page.
     fn page(&mut self, now: Instant, call: CallId, list: &List) {
         let Some(entry) = self.calls.get(&call) else { return };
+        if entry.is_tool_call() {
+            return self.pass_on(call);
+        }
         let request = entry.request.clone();
         let params = Request::parse(&request).ok();
         let params = params.and_then(|request| request.params?.as_object());

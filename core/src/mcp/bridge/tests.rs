@@ -1060,3 +1060,74 @@ fn what_is_shown_holds_no_text_of_a_message() {
     let output = world.bridge.poll_output();
     assert!(!format!("{output:?}").contains("secret"));
 }
+
+fn http() -> World {
+    World::up(Config { http: true, ..Config::default() })
+}
+
+#[track_caller]
+fn sent_with(world: &mut World) -> (u64, Vec<(String, String)>) {
+    match world.bridge.poll_output() {
+        Some(Output::Send(message)) => {
+            assert_eq!(message.method, Method::CallTool);
+            (message.exchange.unwrap(), message.headers)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+const MIRRORED: &str = r#"{"tools":[
+    {"name":"add","inputSchema":{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"Region"}}}},
+    {"name":"bad","inputSchema":{"type":"object","properties":{"r":{"type":"array","x-mcp-header":"R"}}}}
+],"ttlMs":60000,"cacheScope":"public"}"#;
+
+#[test]
+fn over_http_a_call_has_the_headers_that_its_schema_asks_for() {
+    let mut world = http();
+    let text = call("1", "").replace("\"add\"", r#""add","arguments":{"r":"caf\u00e9"}"#);
+    let id = world.begin(1, &text);
+    // The list is asked for before the first call.
+    let (key, sent) = world.sent();
+    assert_eq!(sent["method"], "tools/list");
+    assert_eq!(sent["params"].as_object().unwrap().len(), 1);
+    world.answer(key, MIRRORED);
+    let (key, headers) = sent_with(&mut world);
+    assert_eq!(headers, [("mcp-param-Region".into(), "=?base64?Y2Fmw6k=?=".into())]);
+    // The tool has changed meanwhile: its list is asked for once more.
+    let mismatch = |key: u64| {
+        format!(r#"{{"jsonrpc":"2.0","id":{key},"error":{{"code":-32020,"message":"m"}}}}"#)
+    };
+    world.says(&mismatch(key));
+    let (key, sent) = world.sent();
+    assert_eq!(sent["method"], "tools/list");
+    world.answer(key, &MIRRORED.replace("Region", "Area"));
+    let (key, headers) = sent_with(&mut world);
+    assert_eq!(headers[0].0, "mcp-param-Area");
+    // But not again and again.
+    world.says(&mismatch(key));
+    assert_eq!(world.error(id).0, -32020);
+    // What is known is not asked for again, and a tool that nobody can call is not listed.
+    world.begin(2, &text);
+    sent_with(&mut world);
+    let list = world.begin(2, &request("1", "tools/list", "", ""));
+    let (text, _) = world.answered(list);
+    assert!(text.contains("add") && !text.contains("bad"), "{text}");
+}
+
+#[test]
+fn over_http_a_list_that_fails_does_not_keep_a_call_back() {
+    for answer in [
+        r#"{"jsonrpc":"2.0","id":KEY,"error":{"code":-32601,"message":"no tools"}}"#,
+        r#"{"jsonrpc":"2.0","id":KEY,"result":{"tools":7}}"#,
+        r#"{"jsonrpc":"2.0","id":KEY,"result":"#,
+    ] {
+        let mut world = http();
+        let id = world.begin(1, &call("1", ""));
+        let (key, _) = world.sent();
+        world.says(&answer.replace("KEY", &key.to_string()));
+        let (key, headers) = sent_with(&mut world);
+        assert_eq!(headers, []);
+        world.answer(key, DONE);
+        world.answered(id);
+    }
+}
