@@ -25,7 +25,7 @@ pub mod bot;
 pub mod client;
 #[cfg(all(feature = "gateway", unix))]
 pub mod gateway;
-#[cfg(feature = "a2a")]
+#[cfg(any(feature = "a2a", all(feature = "mcp", unix)))]
 mod http;
 pub mod link;
 #[cfg(all(feature = "mcp", unix))]

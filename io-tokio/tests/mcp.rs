@@ -19,6 +19,7 @@ use agentwire_tokio::bot::{Bot, BotConfig};
 use agentwire_tokio::client::{CallOptions, Client, RequestOptions, Target};
 use agentwire_tokio::mcp::{
     Backend, Call, Front, Health, Log, McpBridge, McpHandler, Options, PerCaller, Reply, Servers,
+    Upstream,
 };
 use agentwire_tokio::network::Network;
 use agentwire_tokio::stdio::ServerCommand;
@@ -58,6 +59,10 @@ fn main() -> ExitCode {
         before_http_clients_answers_and_streams
         before_http_clients_what_is_refused
         before_http_clients_a_client_that_goes_has_cancelled
+        over_http_answers_and_streams
+        over_http_a_call_has_its_headers_and_its_tool_is_asked_for
+        over_http_what_is_no_answer
+        over_http_a_server_that_is_not_there
         closing_leaves_nothing_behind
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -574,4 +579,185 @@ async fn closing_leaves_nothing_behind() {
     assert!(!is_there(leader) && !is_there(grandchild));
     let answer = open.answer().await.expect("each call has its end");
     assert!(answer.text.contains("backend_ended"), "{}", answer.text);
+}
+
+/// A server on HTTP that is a bridge of ours before a child.
+async fn over_http_answers_and_streams() {
+    let servers = Arc::new(Servers::Shared(start("serve", quick()).await));
+    let front = Front::listen("127.0.0.1:0".parse().unwrap(), servers).await.unwrap();
+    let bridge = McpBridge::start(Backend::Http(Upstream::new(front.url())), quick());
+    bridge.ready().await.expect("it is there");
+    let answer = ask(&bridge, "test/echo", "").await;
+    assert!(answer["result"]["line"].as_str().expect("a line").contains("test/echo"), "{answer}");
+    let mut call = call(&bridge, &with_token("test/progress", "\"count\":3,"));
+    let mut steps = 0;
+    while let Some(Reply::Notification(text)) = call.next().await {
+        assert!(text.contains("\"progressToken\":\"t\""), "{text}");
+        steps += 1;
+    }
+    assert_eq!(steps, 3);
+    // A caller that goes ends the stream, and the server behind it is told.
+    let mut held = self::call(&bridge, &request("1", "test/hold", ""));
+    tokio::time::timeout(Duration::from_millis(200), held.next()).await.expect_err("it is held");
+    drop(held);
+    let start = Instant::now();
+    loop {
+        let seen = ask(&bridge, "test/seen", "").await;
+        if seen["result"]["lines"].to_string().contains("notifications/cancelled") {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(5));
+    }
+    // An error comes with a status of its own.
+    let refused =
+        ask(&bridge, "test/shape", r#""shape":"\"error\":{\"code\":-32601,\"message\":\"m\"}","#)
+            .await;
+    assert_eq!(refused["error"], json!({"code": -32601, "message": "m"}));
+    bridge.close().await;
+}
+
+/// Answers each request on a connection of its own with what the function makes of its head and body;
+/// gives the address.
+async fn http_server(answer: impl Fn(&str, &Value) -> String + Send + 'static) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp?key=canary", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = Vec::new();
+            let (head, body) = loop {
+                let mut chunk = [0; 4096];
+                let read = stream.read(&mut chunk).await.unwrap_or(0);
+                request.extend_from_slice(&chunk[..read]);
+                let text = String::from_utf8_lossy(&request).into_owned();
+                if let Some((head, body)) = text.split_once("\r\n\r\n") {
+                    if let Ok(body) = serde_json::from_str::<Value>(body) {
+                        break (head.to_ascii_lowercase(), body);
+                    }
+                }
+                assert!(read > 0, "a request breaks off: {text}");
+            };
+            let _ = stream.write_all(answer(&head, &body).as_bytes()).await;
+        }
+    });
+    url
+}
+
+fn http(status: &str, kind: &str, body: &str) -> String {
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn result(body: &Value, result: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": body["id"], "result": result}).to_string()
+}
+
+const DISCOVERED: &str = r#"{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#;
+
+async fn over_http_a_call_has_its_headers_and_its_tool_is_asked_for() {
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&heads);
+    let url = http_server(move |head, body| {
+        seen.lock().unwrap().push(head.to_owned());
+        let value = match body["method"].as_str().unwrap() {
+            "server/discover" => serde_json::from_str(DISCOVERED).unwrap(),
+            "tools/list" => json!({"tools": [{"name": "caf\u{e9}", "inputSchema": {
+                "type": "object", "properties": {"n": {"type": "integer", "x-mcp-header": "Count"}}}}]}),
+            _ => json!({"content": []}),
+        };
+        let event = format!(": hello\n\ndata: {}\n\n", result(body, &value));
+        http("200 OK", "text/event-stream; charset=utf-8", &event)
+    })
+    .await;
+    let upstream = Upstream::new(url).credential("Bearer canary");
+    assert!(!format!("{upstream:?}").contains("canary"));
+    let bridge = McpBridge::start(Backend::Http(upstream), quick());
+    bridge.ready().await.expect("it is there");
+    let answer =
+        ask(&bridge, "tools/call", "\"name\":\"caf\u{e9}\",\"arguments\":{\"n\":7},").await;
+    assert_eq!(answer["result"]["content"], json!([]), "{answer}");
+    assert!(!format!("{bridge:?} {:?}", bridge.health()).contains("canary"));
+    let heads = heads.lock().unwrap();
+    assert_eq!(heads.len(), 3);
+    for (head, method) in heads.iter().zip(["server/discover", "tools/list", "tools/call"]) {
+        assert!(head.starts_with("post /mcp?key=canary http/1.1"), "{head}");
+        for line in [
+            &format!("mcp-method: {method}"),
+            "mcp-protocol-version: 2026-07-28",
+            "content-type: application/json",
+            "accept: application/json, text/event-stream",
+            "authorization: bearer canary",
+        ] {
+            assert!(head.lines().any(|own| own == line), "{line}: {head}");
+        }
+    }
+    assert!(heads[2].contains("mcp-name: =?base64?y2fmw6k=?="), "{}", heads[2]);
+    assert!(heads[2].contains("mcp-param-count: 7"), "{}", heads[2]);
+}
+
+async fn over_http_what_is_no_answer() {
+    let url = http_server(|_, body| {
+        let answer = |text: &str| result(body, &serde_json::from_str(text).unwrap());
+        match body["method"].as_str().unwrap() {
+            "server/discover" => http("200 OK", "application/json", &answer(DISCOVERED)),
+            "test/null" => http(
+                "400 Bad Request",
+                "application/json",
+                r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"m"}}"#,
+            ),
+            "test/html" => http("502 Bad Gateway", "text/html", "<h1>canary</h1>"),
+            "test/json" => http("401 Unauthorized", "application/json", r#"{"detail":"canary"}"#),
+            "test/text" => http("200 OK", "text/plain", "canary"),
+            "test/cut" => http("200 OK", "text/event-stream", "data: {"),
+            "test/empty" => http("200 OK", "text/event-stream", ""),
+            "test/large" => http("200 OK", "application/json", &"x".repeat(100_000)),
+            _ => String::new(),
+        }
+    })
+    .await;
+    let mut options = quick();
+    options.bridge.max_message = 50_000;
+    let bridge = McpBridge::start(Backend::Http(Upstream::new(url)), options);
+    bridge.ready().await.expect("it is there");
+    for (method, reason, why) in [
+        ("test/html", "backend_ended", "HTTP status 502"),
+        ("test/json", "backend_ended", "HTTP status 401"),
+        ("test/text", "backend_ended", "neither JSON nor a stream"),
+        ("test/cut", "backend_ended", "cut off"),
+        ("test/empty", "backend_ended", "without an answer"),
+        ("test/large", "too_large", ""),
+        ("test/gone", "backend_ended", "no connection"),
+    ] {
+        let answer = ask(&bridge, method, "").await;
+        assert_eq!(answer["id"], 1);
+        assert_eq!(answer["error"]["data"]["reason"], reason, "{method} {answer}");
+        let said = answer["error"]["data"]["why"].as_str().unwrap_or_default();
+        assert!(said.contains(why), "{method} {answer}");
+        assert!(!answer.to_string().contains("canary"), "{answer}");
+    }
+    // An error without an id is for the one request of its stream.
+    let answer = ask(&bridge, "test/null", "").await;
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32602)));
+    assert!(bridge.health().is_up(), "one bad answer is no reason to give it up");
+    bridge.close().await;
+}
+
+async fn over_http_a_server_that_is_not_there() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let upstream = Upstream::new(format!("http://{address}/mcp"));
+    let bridge = McpBridge::start(Backend::Http(upstream), quick());
+    let error = bridge.ready().await.expect_err("nobody listens");
+    assert!(error.to_string().contains("no connection"), "{error}");
+    bridge.close().await;
+    for url in ["mcp.example", "http://mcp.example/", "https://user:canary@mcp.example/"] {
+        let bridge = McpBridge::start(Backend::Http(Upstream::new(url)), quick());
+        let error = bridge.ready().await.expect_err("it is not called");
+        assert!(error.to_string().contains("cannot be called"), "{error}");
+        assert!(!error.to_string().contains("canary"), "{error}");
+        assert!(bridge.health().is_final);
+        bridge.close().await;
+    }
 }

@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use super::health::{Health, StartError, Trouble};
 use super::options::Options;
 use super::task::{Command, Task};
+use super::upstream::Upstream;
 use crate::stdio::ServerCommand;
 
 /// Where a server is.
@@ -26,6 +27,8 @@ use crate::stdio::ServerCommand;
 pub enum Backend {
     /// A program that is started here and spoken to over its standard streams.
     Child(ServerCommand),
+    /// A server on Streamable HTTP.
+    Http(Upstream),
 }
 
 impl Backend {
@@ -34,6 +37,7 @@ impl Backend {
     pub fn name(&self) -> String {
         match self {
             Self::Child(command) => command.program().to_string_lossy().into_owned(),
+            Self::Http(upstream) => upstream.host(),
         }
     }
 }

@@ -49,10 +49,13 @@ mod health;
 mod options;
 mod per_caller;
 mod task;
+mod upstream;
 
+pub use crate::http::HttpError;
 pub use bridge::{Backend, Call, McpBridge, Reply};
 pub use front::{Front, PATH};
 pub use handler::McpHandler;
 pub use health::{Health, StartError, Trouble};
 pub use options::{Log, Options};
 pub use per_caller::{IDLE, MAX_SERVERS, PerCaller, Servers};
+pub use upstream::Upstream;

@@ -17,6 +17,7 @@ use super::bridge::{Backend, Reply};
 use super::child::{Child, Said};
 use super::health::{Health, Trouble};
 use super::options::Options;
+use super::upstream::{Came, Connection};
 use crate::stdio::{Cause, Ended};
 
 /// What handles ask of the task.
@@ -40,12 +41,14 @@ enum Link {
     /// There is none; the next attempt is due at this time, if there is to be one.
     Down(Option<Clock>),
     Child(Child),
+    Http(Connection),
 }
 
 /// What has happened.
 enum Happened {
     Asked(Option<Command>),
     Said(Result<Said, Option<Ended>>),
+    Came(u64, Came),
     Retry,
     Time,
 }
@@ -68,6 +71,8 @@ pub(super) struct Task {
     report: watch::Sender<Health>,
     epoch: Clock,
     random: RandomState,
+    /// What went wrong last over HTTP.
+    last_error: Option<String>,
 }
 
 impl Task {
@@ -77,13 +82,16 @@ impl Task {
         commands: mpsc::UnboundedReceiver<Command>,
         report: watch::Sender<Health>,
     ) -> Self {
+        let mut config = options.bridge.clone();
+        config.http |= matches!(backend, Backend::Http(_));
         Self {
-            bridge: Bridge::new(options.bridge.clone()),
+            bridge: Bridge::new(config),
             backoff: options.backoff,
             link: Link::Down(Some(Clock::now())),
             calls: Calls::default(),
             epoch: Clock::now(),
             random: RandomState::new(),
+            last_error: None,
             backend,
             options,
             commands,
@@ -114,7 +122,8 @@ impl Task {
                     }
                 }
                 Happened::Asked(None) => break,
-                Happened::Said(said) => self.hear(said).await,
+                Happened::Said(said) => self.hear(said),
+                Happened::Came(exchange, came) => self.take(exchange, came),
                 Happened::Retry => self.connect(),
                 Happened::Time => {
                     let now = self.now();
@@ -145,6 +154,10 @@ impl Task {
         let said = async {
             match &mut self.link {
                 Link::Child(child) => Happened::Said(child.next().await),
+                Link::Http(connection) => {
+                    let (exchange, came) = connection.next().await;
+                    Happened::Came(exchange, came)
+                }
                 Link::Down(Some(until)) => {
                     tokio::time::sleep_until(*until).await;
                     Happened::Retry
@@ -180,13 +193,21 @@ impl Task {
         false
     }
 
-    /// Starts the server.
+    /// Starts the server, or begins to ask it.
     fn connect(&mut self) {
-        let Backend::Child(command) = &self.backend;
-        match Child::start(command, &self.options) {
-            Ok(child) => {
-                let pid = child.pid;
-                self.link = Link::Child(child);
+        let link = match &self.backend {
+            Backend::Child(command) => Child::start(command, &self.options)
+                .map(Link::Child)
+                .map_err(|error| (format!("could not be started: {error}"), false)),
+            // What is wrong with it will be wrong the next time.
+            Backend::Http(upstream) => Connection::new(upstream, self.options.bridge.max_message)
+                .map(Link::Http)
+                .map_err(|error| (format!("cannot be called: {error}"), true)),
+        };
+        match link {
+            Ok(link) => {
+                let pid = if let Link::Child(child) = &link { child.pid } else { None };
+                self.link = link;
                 let now = self.now();
                 self.bridge.connected(now);
                 self.report.send_modify(|health| {
@@ -195,13 +216,26 @@ impl Task {
                     health.status = Status::Opening;
                 });
             }
-            Err(error) => {
-                let what = format!("could not be started: {error}");
-                self.down(
-                    "it could not be started",
-                    Trouble { what, stderr: String::new() },
-                    false,
-                );
+            Err((what, is_final)) => {
+                let trouble = Trouble { what, stderr: String::new() };
+                self.down("it could not be started", trouble, is_final);
+            }
+        }
+    }
+
+    /// Takes what has come of an exchange over HTTP.
+    fn take(&mut self, exchange: u64, came: Came) {
+        let now = self.now();
+        match came {
+            Came::Message(text) => self.bridge.handle_message(now, Some(exchange), &text),
+            Came::TooLarge => self.bridge.handle_overlong(now, Some(exchange), &[]),
+            Came::NotUtf8 => self.bridge.handle_not_utf8(now, Some(exchange)),
+            Came::Ended(None) => {
+                self.bridge.handle_lost(now, exchange, "the stream ended without an answer");
+            }
+            Came::Ended(Some(error)) => {
+                self.bridge.handle_lost(now, exchange, &error.to_string());
+                self.last_error = Some(error.to_string());
             }
         }
     }
@@ -225,7 +259,7 @@ impl Task {
         });
     }
 
-    async fn hear(&mut self, said: Result<Said, Option<Ended>>) {
+    fn hear(&mut self, said: Result<Said, Option<Ended>>) {
         let now = self.now();
         match said {
             Ok(Said::Line(line)) => self.bridge.handle_message(now, None, &line),
@@ -254,10 +288,13 @@ impl Task {
                     health.failures = 0;
                 });
             }
-            Status::Refused(refusal) if matches!(self.link, Link::Child(_)) => {
+            Status::Refused(refusal) if !matches!(self.link, Link::Down(_)) => {
                 let is_final = *refusal != Refusal::NoAnswer;
                 let what = refusal.to_string();
-                let what = what.strip_prefix("it ").unwrap_or(&what).to_owned();
+                let mut what = what.strip_prefix("it ").unwrap_or(&what).to_owned();
+                if let Some(error) = self.last_error.take() {
+                    what = format!("{what}: {error}");
+                }
                 let stderr = self.hang_up().await;
                 self.down("it cannot be used", Trouble { what, stderr }, is_final);
                 self.flush().await;
@@ -278,7 +315,7 @@ impl Task {
             Link::Child(child) => {
                 child.close().await.map(|ended| ended.stderr().to_owned()).unwrap_or_default()
             }
-            Link::Down(_) => String::new(),
+            Link::Down(_) | Link::Http(_) => String::new(),
         }
     }
 
@@ -287,14 +324,20 @@ impl Task {
         let mut is_stuck = false;
         while let Some(output) = self.bridge.poll_output() {
             match output {
-                Output::Send(message) => {
-                    let Link::Child(child) = &self.link else { continue };
-                    is_stuck |= child.send(message.text) > self.options.max_waiting;
-                }
-                Output::Cancel { text, .. } => {
-                    let Link::Child(child) = &self.link else { continue };
-                    is_stuck |= child.send(text) > self.options.max_waiting;
-                }
+                Output::Send(message) => match &mut self.link {
+                    Link::Child(child) => {
+                        is_stuck |= child.send(message.text) > self.options.max_waiting;
+                    }
+                    Link::Http(connection) => connection.send(message),
+                    Link::Down(_) => {}
+                },
+                Output::Cancel { exchange, text } => match &mut self.link {
+                    Link::Child(child) => {
+                        is_stuck |= child.send(text) > self.options.max_waiting;
+                    }
+                    Link::Http(connection) => connection.cancel(exchange),
+                    Link::Down(_) => {}
+                },
                 Output::Notification { call, text } => {
                     let Some((_, to)) = self.calls.open.get(&call) else { continue };
                     let is_full = to.capacity() <= 1;

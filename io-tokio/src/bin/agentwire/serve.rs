@@ -3,10 +3,13 @@
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use agentwire_core::mcp::bridge::Attribution;
-use agentwire_tokio::mcp::{Backend, Front, Log, McpBridge, Options, Servers, StartError};
+use agentwire_tokio::mcp::{
+    Backend, Front, Log, McpBridge, Options, Servers, StartError, Upstream,
+};
 use agentwire_tokio::stdio::ServerCommand;
 use clap::{Args as Arguments, Subcommand};
 
@@ -61,6 +64,14 @@ pub(crate) struct ServeMcpArgs {
     #[arg(long, value_name = "NUMBER", default_value = "256")]
     pub(crate) max_calls: usize,
 
+    /// The URL of a server on Streamable HTTP: https, or http on this machine.
+    #[arg(long, value_name = "URL", group = "backend")]
+    pub(crate) url: Option<String>,
+
+    /// Send what this file holds as the Authorization header of every request to that server.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) authorization_file: Option<PathBuf>,
+
     /// The program and its arguments.
     #[arg(last = true, value_name = "COMMAND", group = "backend")]
     pub(crate) command: Vec<OsString>,
@@ -83,12 +94,7 @@ async fn mcp(
     output: &mut Output,
     mut shutdown: Shutdown,
 ) -> Result<(), Failure> {
-    let mut words = args.command.iter();
-    let Some(program) = words.next() else {
-        return Err(Failure::new(ExitCode::Usage, "no program to serve"));
-    };
-    let backend = Backend::Child(guarded(ServerCommand::new(program).args(words)));
-    let bridge = McpBridge::start(backend, options(args));
+    let bridge = McpBridge::start(backend(args)?, options(args));
     let ready = tokio::select! {
         biased;
         () = shutdown.requested() => {
@@ -134,6 +140,25 @@ async fn mcp(
         servers.close().await;
     }
     Ok(())
+}
+
+fn backend(args: &ServeMcpArgs) -> Result<Backend, Failure> {
+    let mut words = args.command.iter();
+    if let Some(program) = words.next() {
+        return Ok(Backend::Child(guarded(ServerCommand::new(program).args(words))));
+    }
+    let Some(url) = &args.url else {
+        return Err(Failure::new(ExitCode::Usage, "no server to serve"));
+    };
+    let mut upstream = Upstream::new(url);
+    if let Some(file) = &args.authorization_file {
+        let text = std::fs::read_to_string(file).map_err(|error| {
+            let file = file.display();
+            Failure::new(ExitCode::Config, format!("{file} cannot be read: {error}"))
+        })?;
+        upstream = upstream.credential(text.trim());
+    }
+    Ok(Backend::Http(upstream))
 }
 
 fn options(args: &ServeMcpArgs) -> Options {
