@@ -41,7 +41,7 @@ enum Link {
     /// There is none; the next attempt is due at this time, if there is to be one.
     Down(Option<Clock>),
     Child(Child),
-    Http(Connection),
+    Http(Box<Connection>),
 }
 
 /// What has happened.
@@ -201,7 +201,7 @@ impl Task {
                 .map_err(|error| (format!("could not be started: {error}"), false)),
             // What is wrong with it will be wrong the next time.
             Backend::Http(upstream) => Connection::new(upstream, self.options.bridge.max_message)
-                .map(Link::Http)
+                .map(|connection| Link::Http(Box::new(connection)))
                 .map_err(|error| (format!("cannot be called: {error}"), true)),
         };
         match link {
