@@ -190,3 +190,75 @@ fn secrets_do_not_show() {
     let shown = format!("{output:?}");
     assert!(!shown.contains("canary"), "{shown}");
 }
+
+/// A program whose end is the test's.
+struct Ends(Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    let output = child.stdout.as_mut().expect("piped");
+    // Byte by byte: what follows is not to be swallowed.
+    let mut byte = [0];
+    while output.read(&mut byte).expect("a byte") == 1 && byte[0] != b'\n' {
+        line.push(char::from(byte[0]));
+    }
+    line
+}
+
+#[tokio::test]
+async fn a_server_is_called_over_simplex() {
+    use agentwire_core::binding::Standard;
+    use agentwire_core::chat::ContactId;
+    use agentwire_tokio::client::{CallOptions, Client, Target};
+    use agentwire_tokio::link::Core;
+    use serde_json::Value;
+
+    let mut cores = Command::new(env!("CARGO_BIN_EXE_agentwire"));
+    cores.args(["--json", "loopback", "--profile", "ann=127.0.0.1:0"]);
+    cores.args(["--profile", "bot=127.0.0.1:0"]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut cores = Ends(cores.spawn().expect("it runs"));
+    let mut profile =
+        || -> Value { serde_json::from_str(&first_line(&mut cores.0)).expect("JSON") };
+    let (ann, bot) = (profile(), profile());
+    let url = |profile: &Value| profile["url"].as_str().expect("a URL").to_owned();
+
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let (pids, calls) = (folder.join("serve-simplex"), folder.join("serve-simplex.db"));
+    let _ = fs::remove_file(&calls);
+    let mut serving = Command::new(env!("CARGO_BIN_EXE_agentwire"));
+    serving
+        .args(["serve", "mcp", "--core", &url(&bot), "--journal"])
+        .arg(&calls)
+        .args(["--", "sh", "-c", SERVER])
+        .env("PIDS", &pids)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let mut serving = Ends(serving.spawn().expect("it runs"));
+    let link = first_line(&mut serving.0);
+    assert!(link.starts_with("https://"), "{link}");
+
+    let client: Client = Client::connect(Core::new(url(&ann))).await.expect("the core is there");
+    let contact = ann["contacts"][0]["contactId"].as_i64().expect("a contact");
+    let target = Target::Contact(ContactId(contact));
+    let options = CallOptions::default().answers(1);
+    let mut replies =
+        client.call(Standard::MCP, target, REQUEST, options).await.expect("it is sent");
+    let reply = replies.next().await.expect("a reply").expect("in time");
+    assert_eq!(
+        reply.text,
+        r#"{"jsonrpc":"2.0","id":"a","result":{"resultType":"complete","content":[]}}"#
+    );
+
+    let pid = i32::try_from(serving.0.id()).ok().and_then(Pid::from_raw).expect("it runs");
+    kill_process(pid, Signal::TERM).expect("it is ours");
+    assert_eq!(serving.0.wait().expect("it ends").code(), Some(0));
+    let server: i32 = fs::read_to_string(&pids).expect("it ran").trim().parse().expect("a number");
+    assert!(!is_running(server));
+}

@@ -200,6 +200,7 @@ async fn fixture_on_http() -> (Child, String) {
     let child = Command::new(program("python"))
         .arg(script("fixture_server.py"))
         .arg(port.port().to_string())
+        .stdout(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()

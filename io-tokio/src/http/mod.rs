@@ -12,4 +12,6 @@ mod url;
 pub(crate) use client::{HttpClient, HttpOptions, media_type, read_text};
 pub use error::HttpError;
 pub(crate) use events::Events;
-pub(crate) use url::{is_local, read_url, same_origin};
+#[cfg(feature = "a2a")]
+pub(crate) use url::same_origin;
+pub(crate) use url::{is_local, read_url};

@@ -29,6 +29,7 @@ pub(crate) fn is_local(host: &str) -> bool {
 }
 
 /// Whether two URLs have the same scheme, host and port.
+#[cfg(feature = "a2a")]
 pub(crate) fn same_origin(a: &Uri, b: &Uri) -> bool {
     let port = |uri: &Uri| {
         uri.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 })
@@ -71,6 +72,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "a2a")]
     #[test]
     fn an_origin_is_scheme_host_and_port() {
         let same = |a: &str, b: &str| same_origin(&a.parse().unwrap(), &b.parse().unwrap());

@@ -29,6 +29,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
 use super::bridge::{Call, Reply};
 use super::per_caller::Servers;
+use crate::http::is_local as is_local_host;
 
 /// Where the server is found.
 pub const PATH: &str = "/mcp";
@@ -253,11 +254,8 @@ fn is_local(headers: &HeaderMap, address: SocketAddr) -> bool {
             Some((host, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => host,
             _ => authority,
         };
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        host.eq_ignore_ascii_case("localhost")
-            || host
-                .parse::<core::net::IpAddr>()
-                .is_ok_and(|ip| ip.is_loopback() || ip == address.ip())
+        let ip = host.trim_start_matches('[').trim_end_matches(']').parse();
+        is_local_host(host) || ip.is_ok_and(|ip: core::net::IpAddr| ip == address.ip())
     };
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     text(HOST).is_some_and(names_us)

@@ -5,17 +5,30 @@ use core::time::Duration;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
+use agentwire_core::binding::Standard;
+use agentwire_core::chat::session::Declared;
+use agentwire_core::mcp::REVISION;
 use agentwire_core::mcp::bridge::Attribution;
+use agentwire_core::simplex::journal::{Journal, JournalConfig};
+use agentwire_core::time::Timestamp;
+use agentwire_tokio::bot::{Bot, BotConfig};
+use agentwire_tokio::journal::{OpenError, SqliteJournal};
+use agentwire_tokio::link::Core;
 use agentwire_tokio::mcp::{
-    Backend, Front, Log, McpBridge, Options, Servers, StartError, Upstream,
+    Backend, Front, Health, Log, McpBridge, McpHandler, Options, Servers, StartError, Upstream,
 };
 use agentwire_tokio::stdio::ServerCommand;
 use clap::{Args as Arguments, Subcommand};
+use tokio::sync::watch::Receiver;
 
 use crate::a2a::{self, ServeA2aArgs};
+use crate::args::CoreArgs;
+use crate::core_api::shown;
 use crate::exit::{ExitCode, Failure};
 use crate::guard::guarded;
+use crate::journal_file;
 use crate::output::Output;
 use crate::signals::Shutdown;
 use crate::terminal::escape;
@@ -39,10 +52,21 @@ pub(crate) enum Served {
 #[derive(Debug, Arguments)]
 #[command(group = clap::ArgGroup::new("backend").required(true))]
 pub(crate) struct ServeMcpArgs {
-    /// Listen here for local HTTP clients, without a messenger; port 0 is any that is free. The
-    /// address is printed.
+    /// Listen here for local HTTP clients, and use no messenger; port 0 is any that is free. The
+    /// address is printed. Without it the profile of a chat core serves, and its link is printed.
     #[arg(long, value_name = "ADDRESS")]
-    pub(crate) http: SocketAddr,
+    pub(crate) http: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub(crate) core: CoreArgs,
+
+    /// Keep the call journal in this file; by default in the folder for states.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+
+    /// Answer calls of this tool in conversations alone; may be repeated.
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) conversation: Vec<String>,
 
     /// Adapt a server of a revision before 2026-07-28 instead of refusing it.
     #[arg(long)]
@@ -65,17 +89,20 @@ pub(crate) struct ServeMcpArgs {
     pub(crate) max_calls: usize,
 
     /// The URL of a server on Streamable HTTP: https, or http on this machine.
-    #[arg(long, value_name = "URL", group = "backend")]
-    pub(crate) url: Option<String>,
+    #[arg(long = "url", value_name = "URL", group = "backend")]
+    pub(crate) server_url: Option<String>,
 
     /// Send what this file holds as the Authorization header of every request to that server.
-    #[arg(long, value_name = "FILE", requires = "url")]
+    #[arg(long, value_name = "FILE", requires = "server_url")]
     pub(crate) authorization_file: Option<PathBuf>,
 
     /// The program and its arguments.
     #[arg(last = true, value_name = "COMMAND", group = "backend")]
     pub(crate) command: Vec<OsString>,
 }
+
+/// How long open calls have to be answered when the program ends: less than that has in all.
+const ANSWERS: Duration = Duration::from_secs(2);
 
 /// Serves until it is told to end.
 pub(crate) async fn run(
@@ -109,20 +136,127 @@ async fn mcp(
     }
     let mut health = bridge.watch();
     let servers = Arc::new(Servers::Shared(bridge));
-    let front = Front::listen(args.http, Arc::clone(&servers)).await.map_err(|error| {
-        Failure::new(ExitCode::Refused, format!("cannot listen on {}: {error}", args.http))
-    })?;
-    if output.is_json() {
-        output.json(&serde_json::json!({ "serving": "mcp", "url": front.url() }))?;
-    } else {
-        output.line(format_args!("{}", front.url()))?;
+    let served = match args.http {
+        Some(address) => locally(address, &servers, output).await.map(Open::Front),
+        None => tokio::select! {
+            biased;
+            () = shutdown.requested() => Ok(Open::Nothing),
+            bot = at_a_core(args, &servers, output) => bot.map(|bot| Open::Bot(Box::new(bot))),
+        },
+    };
+    let result = match served {
+        Ok(open) => {
+            watch(&mut health, &mut shutdown).await;
+            open.close().await;
+            Ok(())
+        }
+        Err(failure) => Err(failure),
+    };
+    if let Some(servers) = Arc::into_inner(servers) {
+        servers.close().await;
     }
+    result
+}
+
+/// What is open to callers.
+enum Open {
+    Front(Front),
+    Bot(Box<Bot>),
+    Nothing,
+}
+
+impl Open {
+    async fn close(self) {
+        match self {
+            Self::Front(front) => front.close().await,
+            Self::Bot(bot) => bot.shutdown_within(ANSWERS).await,
+            Self::Nothing => {}
+        }
+    }
+}
+
+/// Serves local HTTP clients.
+async fn locally(
+    address: SocketAddr,
+    servers: &Arc<Servers>,
+    output: &mut Output,
+) -> Result<Front, Failure> {
+    let front = Front::listen(address, Arc::clone(servers)).await.map_err(|error| {
+        Failure::new(ExitCode::Refused, format!("cannot listen on {address}: {error}"))
+    })?;
+    tell(output, &front.url())?;
+    Ok(front)
+}
+
+/// Serves as the profile of a chat core.
+async fn at_a_core(
+    args: &ServeMcpArgs,
+    servers: &Arc<Servers>,
+    output: &mut Output,
+) -> Result<Bot, Failure> {
+    let declared = || vec![Declared::new(Standard::MCP, [REVISION])];
+    let (journal, store) = journal(args)?;
+    let config = BotConfig::from(declared()).service(declared()).journal(journal, store);
+    let mut core = Core::new(&args.core.url);
+    if let Some(file) = &args.core.ca_file {
+        core = core.ca_file(file);
+    }
+    let at_core = |error: String| {
+        Failure::new(ExitCode::NoCore, format!("{}: {error}", shown(&args.core.url)))
+    };
+    let bot = Bot::connect(core, config, McpHandler::new(Arc::clone(servers)))
+        .await
+        .map_err(|error| at_core(error.to_string()))?;
+    let link = bot.address().await.map_err(|error| at_core(error.to_string()))?;
+    tell(output, &link)?;
+    Ok(bot)
+}
+
+fn journal(args: &ServeMcpArgs) -> Result<(Journal, SqliteJournal), Failure> {
+    let path = match &args.journal {
+        Some(path) => path.clone(),
+        None => journal_file::default_path(&args.core.url)?,
+    };
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            Failure::new(ExitCode::Config, format!("{}: {error}", folder.display()))
+        })?;
+    }
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let now = Timestamp::from_millis(u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
+    let mut opened = SqliteJournal::open(&path, now).map_err(|error| {
+        let code = match &error {
+            OpenError::Locked { .. } => ExitCode::Locked,
+            OpenError::Io { .. } => ExitCode::Config,
+            _ => ExitCode::Corrupt,
+        };
+        Failure::new(code, error.to_string())
+    })?;
+    if let Some(damaged) = &opened.damaged {
+        let (why, moved) = (escape(&damaged.why), damaged.moved_to.display());
+        eprintln!("agentwire: the call journal was damaged ({why}) and is now {moved}");
+    }
+    let journal = opened.journal(JournalConfig::default());
+    Ok((journal, opened.store))
+}
+
+/// Says where it is served.
+fn tell(output: &mut Output, place: &str) -> Result<(), Failure> {
+    if output.is_json() {
+        output.json(&serde_json::json!({ "serving": "mcp", "at": place }))
+    } else {
+        output.line(format_args!("{}", escape(place)))
+    }
+}
+
+/// Tells what becomes of the server, until it is to end.
+async fn watch(health: &mut Receiver<Health>, shutdown: &mut Shutdown) {
     let mut was_up = true;
     loop {
         tokio::select! {
             biased;
-            () = shutdown.requested() => break,
-            changed = health.changed() => if changed.is_err() { break },
+            () = shutdown.requested() => return,
+            changed = health.changed() => if changed.is_err() { return },
         }
         let health = health.borrow_and_update().clone();
         if health.is_up() != was_up {
@@ -135,11 +269,6 @@ async fn mcp(
             }
         }
     }
-    front.close().await;
-    if let Some(servers) = Arc::into_inner(servers) {
-        servers.close().await;
-    }
-    Ok(())
 }
 
 fn backend(args: &ServeMcpArgs) -> Result<Backend, Failure> {
@@ -147,7 +276,7 @@ fn backend(args: &ServeMcpArgs) -> Result<Backend, Failure> {
     if let Some(program) = words.next() {
         return Ok(Backend::Child(guarded(ServerCommand::new(program).args(words))));
     }
-    let Some(url) = &args.url else {
+    let Some(url) = &args.server_url else {
         return Err(Failure::new(ExitCode::Usage, "no server to serve"));
     };
     let mut upstream = Upstream::new(url);
@@ -167,8 +296,13 @@ fn options(args: &ServeMcpArgs) -> Options {
     options.bridge.idle_timeout = Duration::from_secs(args.idle_timeout);
     options.bridge.total_timeout = Duration::from_secs(args.total_timeout);
     options.bridge.max_calls = args.max_calls;
-    options.bridge.max_per_caller = args.max_calls;
-    options.bridge.subscriptions = true;
+    if args.http.is_some() {
+        // All local clients are one caller.
+        options.bridge.max_per_caller = args.max_calls;
+    }
+    // The document has no subscriptions over SimpleX.
+    options.bridge.subscriptions = args.http.is_some();
+    options.bridge.conversation_tools.clone_from(&args.conversation);
     if args.one_at_a_time {
         options.bridge.attribution = Attribution::OneAtATime;
     }
