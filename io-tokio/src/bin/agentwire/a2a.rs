@@ -14,29 +14,16 @@ use agentwire_tokio::a2a::{
     Gateway, GatewayConfig, GatewayError, Proxy, ProxyConfig, Upstream, UpstreamConfig,
 };
 use agentwire_tokio::bot::{Bot, BotConfig, Handler};
-use agentwire_tokio::client::{Client, ConnectError, Target};
-use agentwire_tokio::link::Core;
+use agentwire_tokio::client::{Client, Target};
 use agentwire_tokio::ownership::SqliteOwnership;
 use agentwire_tokio::reach::{Address, Destination, ReachError, Reached};
-use clap::{Args as Arguments, Subcommand};
+use clap::Args as Arguments;
 
+use crate::args::CoreArgs;
+use crate::core_api::{core_of, not_connected};
 use crate::exit::{ExitCode, Failure};
 use crate::output::Output;
 use crate::signals::Shutdown;
-
-/// The core that speaks for the profile.
-#[derive(Debug, Arguments)]
-pub(crate) struct CoreArgs {
-    /// The chat core: `simplex-chat -p 5225` is at this address.
-    #[arg(long, value_name = "URL", default_value = "ws://127.0.0.1:5225")]
-    pub(crate) core: String,
-}
-
-impl CoreArgs {
-    fn core(&self) -> Core {
-        Core::new(&self.core)
-    }
-}
 
 /// Serve an A2A agent that is on HTTP.
 ///
@@ -58,7 +45,7 @@ pub(crate) struct ServeA2aArgs {
 
     /// Trust the certificates in this PEM file and no others.
     #[arg(long, value_name = "FILE")]
-    pub(crate) ca_file: Option<PathBuf>,
+    pub(crate) upstream_ca_file: Option<PathBuf>,
 
     /// The card for callers without a credential, instead of the agent's public one.
     #[arg(long, value_name = "FILE")]
@@ -70,18 +57,6 @@ pub(crate) struct ServeA2aArgs {
 
     #[command(flatten)]
     pub(crate) core: CoreArgs,
-}
-
-/// Make what is in a chat reachable for others.
-#[derive(Debug, Arguments)]
-pub(crate) struct GatewayArgs {
-    #[command(subcommand)]
-    pub(crate) what: Gated,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Gated {
-    A2a(GatewayA2aArgs),
 }
 
 /// A local A2A server whose agent is in a chat. Its URL is printed.
@@ -122,7 +97,7 @@ pub(crate) async fn serve(
     let mut config = UpstreamConfig::default();
     config.interface.clone_from(&args.interface);
     config.allow_plain_http = args.allow_plain_http;
-    config.ca_file.clone_from(&args.ca_file);
+    config.ca_file.clone_from(&args.upstream_ca_file);
     let mut behaviour = ProxyConfig::default();
     behaviour.card = args.card.as_deref().map(read_card).transpose()?.map(Arc::from);
     let upstream = tokio::select! {
@@ -133,17 +108,17 @@ pub(crate) async fn serve(
     let upstream =
         upstream.map_err(|error| Failure::new(ExitCode::ToolError, error.to_string()))?;
     let interface = upstream.interface();
-    let core = args.core.core();
     let bot = match &args.state {
         None => {
             let ownership = Ownership::new(Memory::default());
-            start(core, Proxy::with_config(upstream, ownership, behaviour)).await?
+            start(&args.core, Proxy::with_config(upstream, ownership, behaviour)).await?
         }
         Some(path) => {
             let store = SqliteOwnership::open(path).map_err(|error| {
                 Failure::new(ExitCode::Corrupt, format!("{}: {error}", path.display()))
             })?;
-            start(core, Proxy::with_config(upstream, Ownership::new(store), behaviour)).await?
+            start(&args.core, Proxy::with_config(upstream, Ownership::new(store), behaviour))
+                .await?
         }
     };
     let address = bot.address().await;
@@ -161,25 +136,26 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-async fn start(core: Core, proxy: impl Handler<Standard>) -> Result<Bot, Failure> {
+async fn start(at: &CoreArgs, proxy: impl Handler<Standard>) -> Result<Bot, Failure> {
     let declared = || vec![Declared::new(Standard::A2A, [VERSION])];
     let config = BotConfig::from(declared()).service(declared());
-    Bot::connect(core, config, proxy).await.map_err(no_core)
+    let bot = Bot::connect(core_of(at), config, proxy).await;
+    bot.map_err(|error| not_connected(at, &error))
 }
 
 /// Serves clients on HTTP until it is told to end.
 pub(crate) async fn gateway(
-    args: &GatewayArgs,
+    args: &GatewayA2aArgs,
     output: &mut Output,
     mut shutdown: Shutdown,
 ) -> Result<(), Failure> {
-    let Gated::A2a(args) = &args.what;
     let mut config = GatewayConfig::default();
     config.url.clone_from(&args.url);
     config.token = args.token_file.as_deref().map(read_token).transpose()?;
     let card = args.card.as_deref().map(read_card).transpose()?;
     let open = async {
-        let client = Client::connect(args.core.core()).await.map_err(no_core)?;
+        let client = Client::connect(core_of(&args.core)).await;
+        let client = client.map_err(|error| not_connected(&args.core, &error))?;
         let agent = reach(&client, &args.to).await?;
         let card = match card {
             Some(card) => card,
@@ -233,10 +209,6 @@ fn read_token(path: &Path) -> Result<String, Failure> {
         return Err(Failure::new(ExitCode::Config, message));
     }
     Ok(token)
-}
-
-fn no_core(error: ConnectError) -> Failure {
-    Failure::new(ExitCode::NoCore, error.to_string())
 }
 
 fn no_gateway(error: GatewayError) -> Failure {

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args as Arguments, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use crate::a2a::GatewayArgs;
 use crate::card::CardArgs;
 use crate::exit::ExitCode;
+use crate::gateway::GatewayArgs;
 use crate::loopback::LoopbackArgs;
 use crate::replay::ReplayArgs;
 use crate::serve::ServeArgs;
@@ -83,13 +83,13 @@ fn flags(command: &Command) -> Vec<String> {
 pub(crate) enum Action {
     Card(CardArgs),
     Demo(DemoArgs),
-    Gateway(GatewayArgs),
     Inspect(InspectArgs),
     Loopback(LoopbackArgs),
     Replay(ReplayArgs),
     Serve(ServeArgs),
     Call(CallArgs),
     Bot(BotArgs),
+    Gateway(GatewayArgs),
     Discover(DiscoverArgs),
     Connect(ConnectArgs),
     Doctor(DoctorArgs),

@@ -15,6 +15,7 @@ mod demo;
 mod discover;
 mod doctor;
 mod exit;
+mod gateway;
 mod generate;
 mod guard;
 mod input;
@@ -59,9 +60,6 @@ fn run(args: &Args) -> Result<(), Failure> {
             signals::block_on(|shutdown| async { loopback::run(args, &mut output, shutdown).await })
         }
         Some(Action::Replay(args)) => replay::run(args, &mut output),
-        Some(Action::Gateway(args)) => {
-            signals::block_on(|shutdown| async { a2a::gateway(args, &mut output, shutdown).await })
-        }
         Some(Action::Inspect(args)) => inspect::run(args, &mut output),
         Some(Action::Call(args)) => {
             signals::block_on(|end| async { call::run(args, &mut output, end).await })
@@ -82,6 +80,9 @@ fn run(args: &Args) -> Result<(), Failure> {
         Some(Action::Man(args)) => generate::man(args),
         Some(Action::Serve(args)) => {
             signals::block_on(|shutdown| async { serve::run(args, &mut output, shutdown).await })
+        }
+        Some(Action::Gateway(args)) => {
+            signals::block_on(|shutdown| async { gateway::run(args, &mut output, shutdown).await })
         }
         None => Args::command()
             .error(ErrorKind::MissingSubcommand, "a subcommand or --version is required")

@@ -15,7 +15,6 @@ use agentwire_core::simplex::journal::{Journal, JournalConfig};
 use agentwire_core::time::Timestamp;
 use agentwire_tokio::bot::{Bot, BotConfig};
 use agentwire_tokio::journal::{OpenError, SqliteJournal};
-use agentwire_tokio::link::Core;
 use agentwire_tokio::mcp::{
     Backend, Front, Health, Log, McpBridge, McpHandler, Options, Servers, StartError, Upstream,
 };
@@ -25,7 +24,7 @@ use tokio::sync::watch::Receiver;
 
 use crate::a2a::{self, ServeA2aArgs};
 use crate::args::CoreArgs;
-use crate::core_api::shown;
+use crate::core_api::{core_of, not_connected, shown};
 use crate::exit::{ExitCode, Failure};
 use crate::guard::guarded;
 use crate::journal_file;
@@ -197,17 +196,11 @@ async fn at_a_core(
     let declared = || vec![Declared::new(Standard::MCP, [REVISION])];
     let (journal, store) = journal(args)?;
     let config = BotConfig::from(declared()).service(declared()).journal(journal, store);
-    let mut core = Core::new(&args.core.url);
-    if let Some(file) = &args.core.ca_file {
-        core = core.ca_file(file);
-    }
-    let at_core = |error: String| {
+    let bot = Bot::connect(core_of(&args.core), config, McpHandler::new(Arc::clone(servers))).await;
+    let bot = bot.map_err(|error| not_connected(&args.core, &error))?;
+    let link = bot.address().await.map_err(|error| {
         Failure::new(ExitCode::NoCore, format!("{}: {error}", shown(&args.core.url)))
-    };
-    let bot = Bot::connect(core, config, McpHandler::new(Arc::clone(servers)))
-        .await
-        .map_err(|error| at_core(error.to_string()))?;
-    let link = bot.address().await.map_err(|error| at_core(error.to_string()))?;
+    })?;
     tell(output, &link)?;
     Ok(bot)
 }
