@@ -1,10 +1,12 @@
-//! `agentwire demo --mcp` with a published MCP server, PyPI `mcp-server-time`, behind the bot.
+//! `agentwire demo --mcp` with a published MCP server, PyPI `mcp-server-time`, behind the bot, and the
+//! README's commands with it.
 
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use agentwire_tests::peers;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The program. It is built as the workspace's tests have built it (this test is named because
 /// tests have features of their own), so that next to nothing is left to do.
@@ -75,4 +77,102 @@ fn its_real_tools_are_called_and_give_real_answers() {
     assert_eq!(converted["result"]["structuredContent"]["time_difference"], "+0.0h");
     let last = lines.last().expect("a sum");
     assert!(last["messages"].as_u64().is_some_and(|messages| messages >= 18), "{last}");
+}
+
+/// A process that ends with the test, and the lines that it prints.
+struct Running(Child, Lines<BufReader<ChildStdout>>);
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        Self(child, lines)
+    }
+
+    fn line(&mut self) -> String {
+        self.1.next().expect("a line").expect("UTF-8")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended already, or the test is over.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A command of the README, whose words are looked up there, with other values for some of them.
+fn readme(beginning: &str, values: &[(&str, &str)]) -> Vec<String> {
+    let text = std::fs::read_to_string(peers::root().join("README.md")).expect("it is there");
+    let line = text.lines().find(|line| line.starts_with(beginning)).expect("the command");
+    let words = line.split_whitespace().skip(1);
+    let value = |word: &str| values.iter().find(|(from, _)| *from == word).map(|(_, to)| *to);
+    words.map(|word| value(word).unwrap_or(word).to_owned()).collect()
+}
+
+#[test]
+fn the_commands_of_the_readme_serve_a_server_call_it_and_give_it_to_an_agent_host() {
+    let (agentwire, state) = (agentwire(), std::env::temp_dir());
+    let state = state.join(format!("agentwire-readme-{}", std::process::id()));
+    let program = || {
+        let mut command = Command::new(&agentwire);
+        command.env("XDG_STATE_HOME", &state).stdin(Stdio::null()).stderr(Stdio::inherit());
+        command
+    };
+    let mut loopback = Running::start(program().args(["--json", "loopback"]).args([
+        "--profile",
+        "bot=127.0.0.1:0",
+        "--profile",
+        "caller=127.0.0.1:0",
+        "--profile",
+        "me=127.0.0.1:0",
+        "--contact",
+        "caller:me",
+    ]));
+    let mut port = || {
+        let port: Value = serde_json::from_str(&loopback.line()).expect("JSON");
+        port["url"].as_str().expect("a text").to_owned()
+    };
+    let (bot, caller) = (port(), port());
+
+    let server = peers::program("mcp-server-time").display().to_string();
+    let serve = readme(
+        "agentwire serve mcp",
+        &[("ws://127.0.0.1:5225", &bot), ("mcp-server-time", &server)],
+    );
+    let mut serving = Running::start(program().args(serve));
+    let link = serving.line();
+
+    let call = readme("agentwire call", &[("ws://127.0.0.1:5226", &caller), ("LINK", &link)]);
+    let called = program().args(call).output().expect("it runs");
+    assert!(called.status.success(), "{}", String::from_utf8_lossy(&called.stderr));
+    let answer: Value = serde_json::from_slice(&called.stdout).expect("the tool answers with JSON");
+    assert_eq!(answer["timezone"], "UTC");
+
+    let text = std::fs::read_to_string(peers::root().join("README.md")).expect("it is there");
+    let block = text.split("```json\n").nth(1).and_then(|rest| rest.split("```").next());
+    let configuration: Value = serde_json::from_str(block.expect("a block")).expect("JSON");
+    let host = &configuration["mcpServers"]["simplex"];
+    assert_eq!(host["command"], "agentwire");
+    let args = host["args"].as_array().expect("words").iter().filter_map(Value::as_str);
+    let mirror = format!("{link}=clock_");
+    let mut command = program();
+    command.args(args).args(["--core", &caller, "--mirror", &mirror]).stdin(Stdio::piped());
+    let mut gateway = Running::start(&mut command);
+    let mut input = gateway.0.stdin.take().expect("piped");
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }}});
+    input.write_all(format!("{list}\n").as_bytes()).expect("it reads");
+    let listed: Value = serde_json::from_str(&gateway.line()).expect("JSON");
+    let tools = listed["result"]["tools"].as_array().expect("tools").iter();
+    let names: Vec<_> = tools.filter_map(|tool| tool["name"].as_str()).collect();
+    for name in ["mcp_call", "clock_get_current_time", "clock_convert_time"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    drop(input);
+    assert_eq!(gateway.0.wait().expect("it ends").code(), Some(0));
+    let _ = std::fs::remove_dir_all(state);
 }
