@@ -629,10 +629,10 @@ async fn http_server(answer: impl Fn(&str, &Value) -> String + Send + 'static) -
                 let read = stream.read(&mut chunk).await.unwrap_or(0);
                 request.extend_from_slice(&chunk[..read]);
                 let text = String::from_utf8_lossy(&request).into_owned();
-                if let Some((head, body)) = text.split_once("\r\n\r\n") {
-                    if let Ok(body) = serde_json::from_str::<Value>(body) {
-                        break (head.to_ascii_lowercase(), body);
-                    }
+                if let Some((head, body)) = text.split_once("\r\n\r\n")
+                    && let Ok(body) = serde_json::from_str::<Value>(body)
+                {
+                    break (head.to_ascii_lowercase(), body);
                 }
                 assert!(read > 0, "a request breaks off: {text}");
             };

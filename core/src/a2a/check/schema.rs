@@ -74,7 +74,8 @@ static PART: Schema = Schema(&[
     may("filename", Text),
     may("mediaType", Text),
 ]);
-const PARTS: Type = List(&Message(&PART));
+static ONE_PART: Type = Message(&PART);
+const PARTS: Type = List(&ONE_PART);
 
 static MESSAGE: Schema = Schema(&[
     needs("messageId", Text),

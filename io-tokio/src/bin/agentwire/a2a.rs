@@ -77,8 +77,8 @@ pub(crate) struct GatewayA2aArgs {
     pub(crate) token_file: Option<PathBuf>,
 
     /// The URL that the card names, where the gateway stands behind something else.
-    #[arg(long, value_name = "URL")]
-    pub(crate) url: Option<String>,
+    #[arg(long = "url", value_name = "URL")]
+    pub(crate) public_url: Option<String>,
 
     /// The agent's card, instead of the one that the agent gives.
     #[arg(long, value_name = "FILE")]
@@ -150,7 +150,7 @@ pub(crate) async fn gateway(
     mut shutdown: Shutdown,
 ) -> Result<(), Failure> {
     let mut config = GatewayConfig::default();
-    config.url.clone_from(&args.url);
+    config.url.clone_from(&args.public_url);
     config.token = args.token_file.as_deref().map(read_token).transpose()?;
     let card = args.card.as_deref().map(read_card).transpose()?;
     let open = async {
