@@ -56,7 +56,7 @@ pub(crate) enum Command<B> {
         target: Target,
         request: String,
         options: CallOptions,
-        deliveries: mpsc::Sender<Delivery>,
+        deliveries: Deliveries,
         replies: Replies<B>,
         made: oneshot::Sender<Result<Replies<B>, CallError<'static>>>,
     },
@@ -119,6 +119,10 @@ pub(crate) enum Delivery {
     NotSent(NotSent),
 }
 
+/// The way to a call. The queue has room for 32 elements from the start, however many it holds, so
+/// they are small: most calls wait long for one reply.
+type Deliveries = mpsc::Sender<Box<Delivery>>;
+
 /// What is left to do.
 enum Turn {
     /// More at once, after the others.
@@ -131,7 +135,7 @@ pub(crate) struct Agent<B, M> {
     machine: M,
     // Dropped before the calls: a call that breaks off with it is known by that.
     commands: mpsc::UnboundedReceiver<Command<B>>,
-    calls: HashMap<CallId, mpsc::Sender<Delivery>>,
+    calls: HashMap<CallId, Deliveries>,
     service_calls: HashMap<ServiceCallId, oneshot::Sender<Result<ServiceReply, RequestError>>>,
     asked: HashMap<CommandId, oneshot::Sender<Result<Outcome, CoreCallError>>>,
     handlers: Handlers<B>,
@@ -309,7 +313,7 @@ impl<B: Binding + Send + 'static, M: Machine<Guarded<B>>> Agent<B, M> {
     fn deliver(&mut self, call: CallId, delivery: Delivery, is_end: bool) {
         let Some(replies) = self.calls.get(&call) else { return };
         // Whoever does not take replies does not hold up the others: the call is given up.
-        let is_taken = replies.try_send(delivery).is_ok();
+        let is_taken = replies.try_send(Box::new(delivery)).is_ok();
         if is_end || !is_taken {
             self.calls.remove(&call);
         }

@@ -34,14 +34,14 @@ use crate::agent::{Command, Delivery};
 pub struct Replies<B = Standard> {
     /// `None` until it is made.
     pub(crate) call: Option<CallId>,
-    receiver: mpsc::Receiver<Delivery>,
+    receiver: mpsc::Receiver<Box<Delivery>>,
     commands: mpsc::UnboundedSender<Command<B>>,
     is_over: bool,
 }
 
 impl<B> Replies<B> {
     pub(super) const fn new(
-        receiver: mpsc::Receiver<Delivery>,
+        receiver: mpsc::Receiver<Box<Delivery>>,
         commands: mpsc::UnboundedSender<Command<B>>,
     ) -> Self {
         Self { call: None, receiver, commands, is_over: false }
@@ -58,7 +58,7 @@ impl<B> Replies<B> {
         if self.is_over {
             return Poll::Ready(None);
         }
-        Poll::Ready(Some(match ready!(self.receiver.poll_recv(cx)) {
+        Poll::Ready(Some(match ready!(self.receiver.poll_recv(cx)).map(|delivery| *delivery) {
             Some(Delivery::Reply(reply)) => {
                 self.is_over = reply.is_end;
                 Ok(reply)
