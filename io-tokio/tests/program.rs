@@ -135,7 +135,7 @@ fn manual_pages_are_made_from_the_same_definition() {
     let output = run(&["man", "inspetc"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        text(&output.stderr).contains("there are card, demo, gateway, inspect"),
+        text(&output.stderr).contains("there are card, demo, inspect, loopback"),
         "{}",
         text(&output.stderr)
     );
