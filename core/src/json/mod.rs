@@ -35,12 +35,12 @@ pub use error::{BufferTooSmall, Error, ErrorKind};
 pub use path::{Path, Step, Steps};
 use scan::Scanner;
 pub(crate) use scan::{Read, Unread, Unreadable, Visited};
-pub use write::Writer;
 pub(crate) use write::escape;
 #[cfg(feature = "canonical")]
 use write::hex;
 #[cfg(feature = "alloc")]
 pub use write::to_text;
+pub use write::{Writer, compact};
 
 /// How many arrays and objects may be open at once: 127, the depth that serde_json reads too.
 pub const MAX_DEPTH: u32 = 127;

@@ -58,21 +58,10 @@ impl<'o> Writer<'o> {
     /// assert_eq!(writer.finish().unwrap(), r#"{"a b":[1]}"#);
     /// ```
     pub fn compact(&mut self, value: Value<'_>) -> &mut Self {
-        let text = value.get();
-        let (mut from, mut in_string, mut is_escaped) = (0, false, false);
-        for (at, byte) in text.bytes().enumerate() {
-            match byte {
-                _ if is_escaped => is_escaped = false,
-                b'\\' => is_escaped = true,
-                b'"' => in_string = !in_string,
-                b' ' | b'\t' | b'\n' | b'\r' if !in_string => {
-                    self.raw(text.get(from..at).unwrap_or_default());
-                    from = at.saturating_add(1);
-                }
-                _ => {}
-            }
-        }
-        self.raw(text.get(from..).unwrap_or_default())
+        compact(value.get(), |piece| {
+            self.raw(piece);
+        });
+        self
     }
 
     /// Appends `text` as a JSON string: quoted and escaped.
@@ -140,6 +129,32 @@ pub fn to_text(write: impl Fn(&mut Writer<'_>)) -> alloc::string::String {
     write(&mut Writer::new(&mut bytes));
     // Only whole strings were written, into a buffer of their length.
     alloc::string::String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// Shows a JSON text in pieces, without the white space between its values. A text that is no JSON
+/// loses what would be white space there.
+///
+/// ```
+/// use agentwire_core::json;
+/// let mut line = String::new();
+/// json::compact("{ \"a b\" :\n[ 1 ] }", |piece| line.push_str(piece));
+/// assert_eq!(line, r#"{"a b":[1]}"#);
+/// ```
+pub fn compact<'t>(text: &'t str, mut show: impl FnMut(&'t str)) {
+    let (mut from, mut in_string, mut is_escaped) = (0, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b' ' | b'\t' | b'\n' | b'\r' if !in_string => {
+                show(text.get(from..at).unwrap_or_default());
+                from = at.saturating_add(1);
+            }
+            _ => {}
+        }
+    }
+    show(text.get(from..).unwrap_or_default());
 }
 
 /// Shows `text` as it stands inside a JSON string: the clean pieces as they are, the escapes

@@ -11,6 +11,7 @@ use agentwire_core::profile::{Needs, Transport};
 use agentwire_core::rpc::session::ServiceReplyKind;
 use agentwire_core::simplex::command::Command;
 use agentwire_core::simplex::frame::Body;
+use agentwire_core::{a2a, mcp};
 use rmcp::model::{ClientCapabilities, ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::{Map, Value, json};
@@ -23,12 +24,6 @@ const PARTS: usize = 1_000;
 
 /// How long a call to everyone in a group takes at most.
 const BROADCAST: Duration = Duration::from_secs(300);
-
-/// The revision of MCP that is spoken with other agents.
-const MCP_VERSION: &str = "2026-07-28";
-
-/// The version of A2A.
-const A2A_VERSION: &str = "1.0";
 
 /// A request to make.
 pub(super) struct Request {
@@ -89,7 +84,7 @@ impl Request {
         let mut message = json!({"jsonrpc": "2.0", "id": id, "method": self.method});
         if self.protocol == Standard::MCP {
             let mut meta = json!({
-                "io.modelcontextprotocol/protocolVersion": MCP_VERSION,
+                "io.modelcontextprotocol/protocolVersion": mcp::REVISION,
                 "io.modelcontextprotocol/clientCapabilities":
                     self.capabilities.clone().unwrap_or_default(),
             });
@@ -102,7 +97,7 @@ impl Request {
             }
             params.insert(String::from("_meta"), meta);
         } else {
-            message["a2a-service-parameters"] = json!({"A2A-Version": A2A_VERSION});
+            message["a2a-service-parameters"] = json!({"A2A-Version": a2a::VERSION});
         }
         message["params"] = Value::Object(params);
         message.to_string()

@@ -9,7 +9,7 @@ use agentwire_core::chat::session::ReplyKind;
 use agentwire_core::json::Object;
 use agentwire_core::jsonrpc::{self, ErrorId, Id, Request};
 use agentwire_core::mcp::pins::Pins;
-use agentwire_core::mcp::{Asked, Notice, Tie, Way, write_unsupported_version};
+use agentwire_core::mcp::{Asked, Notice, REVISION, Tie, Way, write_unsupported_version};
 use agentwire_core::profile::{Needs, Transport};
 use agentwire_core::rpc::session::ServiceReplyKind;
 use serde_json::{Value, json};
@@ -28,9 +28,6 @@ const MAX_LINE: usize = 1 << 20;
 
 /// Lines that wait to be written.
 const WRITTEN: usize = 64;
-
-/// The revision that is spoken.
-const REVISION: &str = "2026-07-28";
 
 /// One agent behind standard streams, as a local MCP server: no prefix, and every method goes to
 /// it, with progress, requests for input and what revisions to come may bring.
@@ -229,8 +226,10 @@ impl<A: Approver> Inner<A> {
         if method == "tools/list" {
             self.pin(text);
         }
-        // A line feed stands between JSON's tokens alone; within strings it is escaped.
-        let _ = lines.send(text.replace(['\n', '\r'], " ")).await;
+        let mut line = String::with_capacity(text.len() + 1);
+        agentwire_core::json::compact(text, |piece| line.push_str(piece));
+        // The host is gone.
+        let _ = lines.send(line).await;
     }
 
     fn pin(&self, text: &str) {
@@ -292,9 +291,10 @@ fn older(text: &str) -> Option<String> {
     let params = message.object("params").ok().flatten();
     let requested = params.and_then(|params| params.get("protocolVersion").ok().flatten());
     let requested = requested.map_or("null", |version| version.get());
-    let sentence = "this server speaks revision 2026-07-28 of MCP, which has no initialize";
+    let sentence =
+        format!("this server speaks revision {REVISION} of MCP, which has no initialize");
     Some(agentwire_core::json::to_text(|out| {
-        write_unsupported_version(out, id, sentence, [REVISION], requested);
+        write_unsupported_version(out, id, &sentence, [REVISION], requested);
     }))
 }
 

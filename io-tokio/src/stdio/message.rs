@@ -14,23 +14,7 @@ const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Appends a JSON text without the white space between its values.
 fn push_compact(out: &mut String, json: &str) {
-    let (mut from, mut in_string, mut escaped) = (0, false, false);
-    for (at, byte) in json.bytes().enumerate() {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_string = false,
-                _ => {}
-            }
-        } else if byte == b'"' {
-            in_string = true;
-        } else if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
-            out.push_str(&json[from..at]);
-            from = at + 1;
-        }
-    }
-    out.push_str(&json[from..]);
+    agentwire_core::json::compact(json, |piece| out.push_str(piece));
 }
 
 /// Appends `value` with what stands at `path` replaced. What is not an object on the way there

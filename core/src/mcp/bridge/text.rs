@@ -8,24 +8,7 @@ use crate::jsonrpc::Id;
 
 /// Appends a JSON text without the white space between its values.
 pub(super) fn push_compact(out: &mut String, json: &str) {
-    let (mut from, mut in_string, mut escaped) = (0, false, false);
-    let piece = |from, to| json.get(from..to).unwrap_or_default();
-    for (at, byte) in json.bytes().enumerate() {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_string = false,
-                _ => {}
-            }
-        } else if byte == b'"' {
-            in_string = true;
-        } else if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
-            out.push_str(piece(from, at));
-            from = at.saturating_add(1);
-        }
-    }
-    out.push_str(piece(from, json.len()));
+    json::compact(json, |piece| out.push_str(piece));
 }
 
 /// Appends a comma unless it is the first time.
