@@ -84,12 +84,11 @@ impl Request {
         let mut message = json!({"jsonrpc": "2.0", "id": id, "method": self.method});
         if self.protocol == Standard::MCP {
             let mut meta = json!({
-                "io.modelcontextprotocol/protocolVersion": mcp::REVISION,
-                "io.modelcontextprotocol/clientCapabilities":
-                    self.capabilities.clone().unwrap_or_default(),
+                mcp::META_PROTOCOL_VERSION: mcp::REVISION,
+                mcp::META_CLIENT_CAPABILITIES: self.capabilities.clone().unwrap_or_default(),
             });
             if self.client_info {
-                meta["io.modelcontextprotocol/clientInfo"] =
+                meta[mcp::META_CLIENT_INFO] =
                     json!({"name": "agentwire", "version": env!("CARGO_PKG_VERSION")});
             }
             if self.progress.is_some() {
@@ -97,7 +96,7 @@ impl Request {
             }
             params.insert(String::from("_meta"), meta);
         } else {
-            message["a2a-service-parameters"] = json!({"A2A-Version": a2a::VERSION});
+            message[a2a::SERVICE_PARAMETERS] = json!({a2a::VERSION_PARAMETER: a2a::VERSION});
         }
         message["params"] = Value::Object(params);
         message.to_string()

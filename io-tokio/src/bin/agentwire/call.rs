@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use agentwire_core::a2a;
 use agentwire_core::binding::{Binding, End, Standard};
 use agentwire_core::chat::Sender;
 use agentwire_core::chat::session::{Reply, ReplyKind};
@@ -22,9 +23,6 @@ use crate::input;
 use crate::output::Output;
 use crate::signals::Shutdown;
 use crate::terminal::{DIM, NAME, escape, escape_lines};
-
-/// The version of A2A that is spoken.
-const A2A_VERSION: &str = "1.0";
 
 pub(crate) async fn run(
     args: &CallArgs,
@@ -123,7 +121,7 @@ fn request(args: &CallArgs) -> Result<Value, Failure> {
     }
     let mut request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     if !is_mcp {
-        request["a2a-service-parameters"] = json!({"A2A-Version": A2A_VERSION});
+        request[a2a::SERVICE_PARAMETERS] = json!({a2a::VERSION_PARAMETER: a2a::VERSION});
     }
     Ok(request)
 }
