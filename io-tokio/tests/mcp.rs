@@ -18,8 +18,8 @@ use agentwire_core::rpc::session::ServiceReplyKind;
 use agentwire_tokio::bot::{Bot, BotConfig};
 use agentwire_tokio::client::{CallOptions, Client, RequestOptions, Target};
 use agentwire_tokio::mcp::{
-    Backend, Call, Front, Health, Log, McpBridge, McpHandler, Options, PerCaller, Reply, Servers,
-    Upstream,
+    Backend, Call, Front, FrontConfig, Health, Log, McpBridge, McpHandler, Options, PerCaller,
+    Reply, Servers, Upstream,
 };
 use agentwire_tokio::network::Network;
 use agentwire_tokio::stdio::ServerCommand;
@@ -58,6 +58,7 @@ fn main() -> ExitCode {
         behind_a_bot_in_a_conversation_and_over_service_rpc
         before_http_clients_answers_and_streams
         before_http_clients_what_is_refused
+        before_http_clients_with_a_token
         before_http_clients_a_client_that_goes_has_cancelled
         over_http_answers_and_streams
         over_http_a_call_has_its_headers_and_its_tool_is_asked_for
@@ -537,6 +538,25 @@ async fn before_http_clients_what_is_refused() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+}
+
+async fn before_http_clients_with_a_token() {
+    let servers = Arc::new(Servers::Shared(start("serve", quick()).await));
+    let elsewhere = "192.0.2.1:0".parse().unwrap();
+    for config in [FrontConfig::default(), FrontConfig::default().token("")] {
+        let refused = Front::listen_with(elsewhere, config, Arc::clone(&servers)).await;
+        assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
+    }
+    let config = FrontConfig::default().token("canary");
+    let front = Front::listen_with("127.0.0.1:0".parse().unwrap(), config, servers).await.unwrap();
+    let (own, good) = (headers("test/echo"), request("1", "test/echo", ""));
+    let (head, _) = post(&front, &own, &good).await;
+    assert!(head.starts_with("HTTP/1.1 401 "), "{head}");
+    assert!(head.contains("www-authenticate: Bearer"), "{head}");
+    let (head, _) = post(&front, &format!("{own}Authorization: Bearer canarx\r\n"), &good).await;
+    assert!(head.starts_with("HTTP/1.1 401 "), "{head}");
+    let (head, _) = post(&front, &format!("{own}Authorization: Bearer canary\r\n"), &good).await;
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
 }
 
 async fn before_http_clients_a_client_that_goes_has_cancelled() {

@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use agentwire_core::binding::Standard;
 use agentwire_core::chat::session::ReplyKind;
-use agentwire_core::json::Object;
-use agentwire_core::jsonrpc::{self, ErrorId, Id, Request};
+use agentwire_core::jsonrpc::{self, ErrorId, Request};
 use agentwire_core::mcp::pins::Pins;
-use agentwire_core::mcp::{Asked, Notice, REVISION, Tie, Way, write_unsupported_version};
+use agentwire_core::mcp::{Notice, Tie, Way};
 use agentwire_core::profile::{Needs, Transport};
 use agentwire_core::rpc::session::ServiceReplyKind;
 use serde_json::{Value, json};
@@ -20,6 +19,8 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::approval::Approval;
 use super::{Action, Approver, Decision, When};
 use crate::client::{CallOptions, Client, RequestOptions};
+use crate::mcp::refusal::{error, refusal};
+use crate::mcp::{Answers, Replies};
 use crate::reach::{Address, Destination, Reached};
 use crate::stdio::line::{Line, LineReader};
 
@@ -29,7 +30,7 @@ const MAX_LINE: usize = 1 << 20;
 /// Lines that wait to be written.
 const WRITTEN: usize = 64;
 
-/// One agent behind standard streams, as a local MCP server: no prefix, and every method goes to
+/// One agent behind standard streams or before HTTP clients, as a local MCP server: no prefix, and every method goes to
 /// it, with progress, requests for input and what revisions to come may bring.
 ///
 /// The agent's tools are pinned as those of a [`Gateway`](super::Gateway) are, and the owner
@@ -135,32 +136,42 @@ impl<A: Approver> Transparent<A> {
                     continue;
                 }
             };
-            match Asked::check(&text) {
-                Ok((_, request)) => {
-                    let id = request.id.get().to_owned();
-                    let (inner, lines) = (Arc::clone(&self.inner), lines.clone());
-                    let task = tasks.spawn(async move { inner.request(text, &lines).await });
-                    calls.insert(id, task);
+            let Some(answer) = refusal(&text) else {
+                let Ok(request) = Request::parse(&text) else { continue };
+                let id = request.id.get().to_owned();
+                let (inner, lines) = (Arc::clone(&self.inner), lines.clone());
+                let task = tasks.spawn(async move { inner.request(text, &lines).await });
+                calls.insert(id, task);
+                continue;
+            };
+            if let Ok(notice) = Notice::check(&text, Way::FromClient) {
+                if let Tie::Request(id) = notice.tie
+                    && let Some(call) = calls.remove(id.get())
+                {
+                    call.abort();
                 }
-                Err(rejected) => {
-                    if let Ok(notice) = Notice::check(&text, Way::FromClient) {
-                        if let Tie::Request(id) = notice.tie
-                            && let Some(call) = calls.remove(id.get())
-                        {
-                            call.abort();
-                        }
-                        continue;
-                    }
-                    let id = rejected.id.map_or(ErrorId::Absent, |id| ErrorId::Known(id.get()));
-                    let answer = older(&text).unwrap_or_else(|| {
-                        error(id, rejected.fault.code(), &rejected.fault.to_string(), None)
-                    });
-                    let _ = lines.send(answer).await;
-                }
+                continue;
             }
+            let _ = lines.send(answer).await;
         }
         tasks.shutdown().await;
         Ok(())
+    }
+}
+
+/// Before HTTP clients, with a [`Front`](crate::mcp::Front).
+impl<A: Approver> Answers for Transparent<A> {
+    type Replies = Replies;
+
+    async fn answer(&self, request: String) -> Replies {
+        let inner = Arc::clone(&self.inner);
+        Replies::of(|lines| async move {
+            match refusal(&request) {
+                // An error: the client is gone.
+                Some(answer) => drop(lines.send(answer).await),
+                None => inner.request(request, &lines).await,
+            }
+        })
     }
 }
 
@@ -174,7 +185,7 @@ impl<A: Approver> Inner<A> {
         let Ok(request) = Request::parse(&text) else { return };
         let id = request.id.get().to_owned();
         if let Err((reason, sentence)) = self.answer(&text, &request, lines).await {
-            let data = json!({ "reason": reason });
+            let data = json!({ "reason": reason }).to_string();
             let code = jsonrpc::INTERNAL_ERROR;
             let answer = error(ErrorId::Known(&id), code, &sentence, Some(&data));
             // The host is gone.
@@ -278,36 +289,4 @@ impl<A: Approver> Inner<A> {
 
 fn refused(decision: Decision) -> String {
     format!("not done: {decision}")
-}
-
-/// The answer to a host that speaks an older revision.
-fn older(text: &str) -> Option<String> {
-    let message = Object::parse(text).ok()?;
-    if message.str("method").ok()?? != *"initialize" {
-        return None;
-    }
-    let id = message.get("id").ok()??;
-    let id = Id::parse(id.get()).map_or(ErrorId::Absent, |id| ErrorId::Known(id.get()));
-    let params = message.object("params").ok().flatten();
-    let requested = params.and_then(|params| params.get("protocolVersion").ok().flatten());
-    let requested = requested.map_or("null", |version| version.get());
-    let sentence =
-        format!("this server speaks revision {REVISION} of MCP, which has no initialize");
-    Some(agentwire_core::json::to_text(|out| {
-        write_unsupported_version(out, id, &sentence, [REVISION], requested);
-    }))
-}
-
-fn error(id: ErrorId<'_>, code: i64, message: &str, data: Option<&Value>) -> String {
-    let data = data.map(ToString::to_string);
-    agentwire_core::json::to_text(|out| {
-        let write = data.as_ref().map(|data| {
-            |out: &mut agentwire_core::json::Writer<'_>| {
-                out.raw(data);
-            }
-        });
-        let write =
-            write.as_ref().map(|write| write as &dyn Fn(&mut agentwire_core::json::Writer<'_>));
-        jsonrpc::write_error(out, id, code, message, write);
-    })
 }

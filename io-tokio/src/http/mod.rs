@@ -3,12 +3,16 @@
 //! - HTTPS, or plain HTTP to this machine alone unless it is allowed elsewhere.
 //! - No redirects are followed: whoever answers is the one that was named.
 //! - What is sent with a request is never shown.
+//!
+//! And of HTTP as a server, whether a client shows the token it needs.
 
+mod bearer;
 mod client;
 mod error;
 mod events;
 mod url;
 
+pub(crate) use bearer::shows_token;
 pub(crate) use client::{HttpClient, HttpOptions, media_type, read_text};
 pub use error::HttpError;
 pub(crate) use events::Events;

@@ -1,11 +1,14 @@
 //! The handle: [`McpBridge`].
 
 use core::fmt;
+use core::pin::Pin;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::{Context, Poll, ready};
 use std::sync::Arc;
 
+use agentwire_core::jsonrpc::Message;
 use agentwire_core::mcp::bridge::{CallerId, Final, Room, Via};
+use futures_core::Stream;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -55,6 +58,24 @@ pub enum Reply {
     Notification(String),
     /// The answer; the last message.
     Answer(Final),
+}
+
+impl Reply {
+    /// What a message is: a notification, or else the answer.
+    ///
+    /// ```
+    /// use agentwire_tokio::mcp::Reply;
+    /// let told = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{}}"#;
+    /// assert!(matches!(Reply::read(told), Reply::Notification(_)));
+    /// assert!(matches!(Reply::read(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Reply::Answer(_)));
+    /// ```
+    pub fn read(text: impl Into<String>) -> Self {
+        let text = text.into();
+        match Message::parse(&text) {
+            Ok(Message::Notification(_)) => Self::Notification(text),
+            _ => Self::Answer(Final::new(text)),
+        }
+    }
 }
 
 impl fmt::Debug for Reply {
@@ -208,10 +229,10 @@ impl Call {
     /// The next message: any number of notifications, then the answer, then `None`. `None` without an
     /// answer only when the bridge was closed before the call was begun. Cancel safe.
     pub async fn next(&mut self) -> Option<Reply> {
-        core::future::poll_fn(|context| self.poll_next(context)).await
+        core::future::poll_fn(|context| self.poll_reply(context)).await
     }
 
-    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Reply>> {
+    fn poll_reply(&mut self, context: &mut Context<'_>) -> Poll<Option<Reply>> {
         if self.has_ended {
             return Poll::Ready(None);
         }
@@ -228,6 +249,14 @@ impl Call {
                 Reply::Notification(_) => {}
             }
         }
+    }
+}
+
+impl Stream for Call {
+    type Item = Reply;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Reply>> {
+        self.poll_reply(context)
     }
 }
 

@@ -1,10 +1,15 @@
-//! A server before local clients: [`Front`] (MCP 2026-07-28, transports, Streamable HTTP).
+//! A server before HTTP clients: [`Front`] (MCP 2026-07-28, transports, Streamable HTTP).
 //!
 //! A request is one POST. Its answer is JSON, or a stream of events when notifications come first. A
 //! client that goes away has cancelled its call.
+//!
+//! A page in a browser can reach a server on this machine, by its address or by a name of the page's
+//! own that has come to mean it (DNS rebinding). So the host and the origin of a request are looked
+//! at; a server for other machines asks for a token, which such a page does not know.
 
 use core::convert::Infallible;
 use core::fmt;
+use core::future::poll_fn;
 use core::net::SocketAddr;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -16,9 +21,13 @@ use agentwire_core::jsonrpc::{ErrorId, Message, Request as Rpc, write_error};
 use agentwire_core::mcp::bridge::{CallerId, Final, Room, Via};
 use agentwire_core::mcp::{HEADER_MISMATCH, Notice, Way, http};
 use agentwire_core::sse::{Event, write_keep_alive};
+use futures_core::Stream;
 use http_body_util::{BodyExt as _, Either, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN,
+    WWW_AUTHENTICATE,
+};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -29,7 +38,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
 use super::bridge::{Call, Reply};
 use super::per_caller::Servers;
-use crate::http::is_local as is_local_host;
+use crate::http::{is_local, shows_token};
 
 /// Where the server is found.
 pub const PATH: &str = "/mcp";
@@ -46,10 +55,73 @@ const ALIVE: Duration = Duration::from_secs(15);
 /// The longest body of a request, in bytes.
 const MAX_BODY: usize = 16 * 1024 * 1024;
 
-/// A server before local clients. It ends when it is dropped.
+/// What answers the requests that come to a [`Front`].
 ///
-/// It listens where it is told, and takes only requests that name that place or this machine as
-/// their host and origin: a page in a browser that was led here by a name of its own is refused.
+/// ```
+/// use agentwire_tokio::mcp::{Answers, Replies};
+///
+/// struct Silent;
+///
+/// impl Answers for Silent {
+///     type Replies = Replies;
+///
+///     async fn answer(&self, _: String) -> Replies {
+///         Replies::of(|_| core::future::ready(()))
+///     }
+/// }
+/// ```
+pub trait Answers: Send + Sync + 'static {
+    /// The messages that a request brings: notifications, then the answer. Whoever drops them before
+    /// that has cancelled the request.
+    type Replies: Stream<Item = Reply> + Send + Unpin + 'static;
+
+    /// Takes a request: a text that may be none. Whatever is wrong with it is said by its answer.
+    fn answer(&self, request: String) -> impl Future<Output = Self::Replies> + Send;
+}
+
+impl Answers for Servers {
+    type Replies = Call;
+
+    async fn answer(&self, request: String) -> Call {
+        // All clients of a front are one caller.
+        self.call(CallerId(0), request, Room::UNLIMITED, Via::Conversation).await
+    }
+}
+
+/// What a [`Front`] is told beyond its address. `Debug` does not show the token.
+///
+/// ```
+/// use agentwire_tokio::mcp::FrontConfig;
+/// let config = FrontConfig::default().token("canary");
+/// assert!(!format!("{config:?}").contains("canary"));
+/// ```
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct FrontConfig {
+    token: Option<String>,
+}
+
+impl FrontConfig {
+    /// Serves only clients that show this token (`Authorization: Bearer ...`).
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+}
+
+impl fmt::Debug for FrontConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrontConfig").field("has_token", &self.token.is_some()).finish()
+    }
+}
+
+/// A server before HTTP clients. It ends when it is dropped.
+///
+/// - On an address of this machine it takes only requests that name this machine as their host, and
+///   as their origin if they have one.
+/// - On another address it needs a token of its clients. An origin has to be this machine or the
+///   host that the request names.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -70,14 +142,33 @@ pub struct Front {
 }
 
 impl Front {
-    /// Listens and serves.
+    /// Listens on an address of this machine, and serves.
     ///
     /// # Errors
-    /// What the system says if it cannot listen there.
-    pub async fn listen(address: SocketAddr, servers: Arc<Servers>) -> io::Result<Self> {
+    /// What the system says if it cannot listen there; `PermissionDenied` if the address is not this
+    /// machine's alone.
+    pub async fn listen<A: Answers>(address: SocketAddr, answers: Arc<A>) -> io::Result<Self> {
+        Self::listen_with(address, FrontConfig::default(), answers).await
+    }
+
+    /// The same as the configuration says.
+    ///
+    /// # Errors
+    /// What the system says if it cannot listen there; `PermissionDenied` if the address is not this
+    /// machine's alone and there is no token.
+    pub async fn listen_with<A: Answers>(
+        address: SocketAddr,
+        config: FrontConfig,
+        answers: Arc<A>,
+    ) -> io::Result<Self> {
+        if !address.ip().is_loopback() && config.token.as_ref().is_none_or(String::is_empty) {
+            let problem = "other machines are served only with a token";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
+        }
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        Ok(Self { address, task: tokio::spawn(accept(listener, address, servers)) })
+        let guard = Arc::new(Guard { token: config.token, is_local: address.ip().is_loopback() });
+        Ok(Self { address, task: tokio::spawn(accept(listener, guard, answers)) })
     }
 
     /// Where it listens.
@@ -106,7 +197,7 @@ impl Drop for Front {
     }
 }
 
-async fn accept(listener: TcpListener, address: SocketAddr, servers: Arc<Servers>) {
+async fn accept<A: Answers>(listener: TcpListener, guard: Arc<Guard>, answers: Arc<A>) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     // Dropped with this task, and all connections with it.
     let mut connections = JoinSet::new();
@@ -122,20 +213,20 @@ async fn accept(listener: TcpListener, address: SocketAddr, servers: Arc<Servers
                 Some(_) = connections.join_next() => {}
             }
         };
-        let servers = Arc::clone(&servers);
+        let (guard, answers) = (Arc::clone(&guard), Arc::clone(&answers));
         connections.spawn(async move {
-            serve(stream, address, servers).await;
+            serve(stream, &guard, &answers).await;
             drop(place);
         });
     }
 }
 
-async fn serve(stream: TcpStream, address: SocketAddr, servers: Arc<Servers>) {
+async fn serve<A: Answers>(stream: TcpStream, guard: &Arc<Guard>, answers: &Arc<A>) {
     // Answers are small: none is to wait for another.
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| {
-        let servers = Arc::clone(&servers);
-        async move { Ok::<_, Infallible>(respond(request, address, &servers).await) }
+        let (guard, answers) = (Arc::clone(guard), Arc::clone(answers));
+        async move { Ok::<_, Infallible>(respond(request, &guard, &*answers).await) }
     });
     let served = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -146,23 +237,32 @@ async fn serve(stream: TcpStream, address: SocketAddr, servers: Arc<Servers>) {
     let _ = served;
 }
 
-type Answer = Response<Either<Full<Bytes>, Stream>>;
+type Answer<R> = Response<Either<Full<Bytes>, Events<R>>>;
 
-fn plain(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Answer {
+fn plain<R>(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Answer<R> {
     let mut response = Response::new(Either::Left(Full::new(text.into())));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 
-fn refuse(status: StatusCode, why: &'static str) -> Answer {
+fn refuse<R>(status: StatusCode, why: &'static str) -> Answer<R> {
     plain(status, "text/plain; charset=utf-8", why)
 }
 
-async fn respond(request: Request<Incoming>, address: SocketAddr, servers: &Servers) -> Answer {
+async fn respond<A: Answers>(
+    request: Request<Incoming>,
+    guard: &Guard,
+    answers: &A,
+) -> Answer<A::Replies> {
     let (parts, body) = request.into_parts();
-    if !is_local(&parts.headers, address) {
+    if !guard.lets_host(&parts.headers) || !guard.lets_origin(&parts.headers) {
         return refuse(StatusCode::FORBIDDEN, "the host or the origin is not this machine\n");
+    }
+    if guard.token.as_ref().is_some_and(|token| !shows_token(&parts.headers, token)) {
+        let mut response = refuse(StatusCode::UNAUTHORIZED, "a token is needed\n");
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return response;
     }
     if parts.uri.path() != PATH {
         return refuse(StatusCode::NOT_FOUND, "the MCP server is at /mcp\n");
@@ -195,9 +295,8 @@ async fn respond(request: Request<Incoming>, address: SocketAddr, servers: &Serv
     if let Some(mismatch) = mismatched(&parts.headers, text) {
         return mismatch;
     }
-    let caller = CallerId(0);
-    let mut call = servers.call(caller, text, Room::UNLIMITED, Via::Conversation).await;
-    match call.next().await {
+    let mut replies = answers.answer(text.to_owned()).await;
+    match poll_fn(|context| Pin::new(&mut replies).poll_next(context)).await {
         Some(Reply::Answer(answer)) => {
             let status = StatusCode::from_u16(status(&answer)).unwrap_or(StatusCode::OK);
             plain(status, "application/json", answer.text)
@@ -206,7 +305,7 @@ async fn respond(request: Request<Incoming>, address: SocketAddr, servers: &Serv
             let mut alive = interval(ALIVE);
             alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
             alive.reset();
-            let mut response = Response::new(Either::Right(Stream::new(call, alive, &text)));
+            let mut response = Response::new(Either::Right(Events::new(replies, alive, &text)));
             let headers = response.headers_mut();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -218,7 +317,7 @@ async fn respond(request: Request<Incoming>, address: SocketAddr, servers: &Serv
 }
 
 /// The answer to a request whose headers and body disagree.
-fn mismatched(headers: &HeaderMap, text: &str) -> Option<Answer> {
+fn mismatched<R>(headers: &HeaderMap, text: &str) -> Option<Answer<R>> {
     // What is no request is answered by the bridge.
     let request = Rpc::parse(text).ok()?;
     let header = |name: &'static str| headers.get(name).and_then(|value| value.to_str().ok());
@@ -247,34 +346,53 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.eq_ignore_ascii_case("application/json")
 }
 
-/// Whether the host, and the origin if there is one, are this machine.
-fn is_local(headers: &HeaderMap, address: SocketAddr) -> bool {
-    let names_us = |authority: &str| {
-        let host = match authority.rsplit_once(':') {
-            Some((host, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => host,
-            _ => authority,
-        };
-        let ip = host.trim_start_matches('[').trim_end_matches(']').parse();
-        is_local_host(host) || ip.is_ok_and(|ip: core::net::IpAddr| ip == address.ip())
-    };
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    text(HOST).is_some_and(names_us)
-        && text(ORIGIN).is_none_or(|origin| {
-            origin.split_once("://").is_some_and(|(_, authority)| names_us(authority))
+/// Who is let in.
+struct Guard {
+    token: Option<String>,
+    /// Whether only this machine can be heard.
+    is_local: bool,
+}
+
+impl Guard {
+    /// Whether the host is this machine, where only this machine is listened to.
+    fn lets_host(&self, headers: &HeaderMap) -> bool {
+        !self.is_local || text(headers, HOST).is_some_and(names_us)
+    }
+
+    /// Whether the origin, if there is one, is this machine, or the host where others are served.
+    fn lets_origin(&self, headers: &HeaderMap) -> bool {
+        let host = text(headers, HOST).filter(|_| !self.is_local);
+        text(headers, ORIGIN).is_none_or(|origin| {
+            origin
+                .split_once("://")
+                .is_some_and(|(_, authority)| names_us(authority) || host == Some(authority))
         })
+    }
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name).map(|value| value.to_str().unwrap_or_default())
+}
+
+/// Whether a host, with or without a port, is this machine.
+fn names_us(authority: &str) -> bool {
+    is_local(match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => host,
+        _ => authority,
+    })
 }
 
 /// Notifications, then the answer, as events.
-struct Stream {
-    call: Call,
+struct Events<R> {
+    replies: R,
     alive: Interval,
     next: Option<Bytes>,
     has_ended: bool,
 }
 
-impl Stream {
-    fn new(call: Call, alive: Interval, first: &str) -> Self {
-        Self { call, alive, next: event(first), has_ended: false }
+impl<R> Events<R> {
+    fn new(replies: R, alive: Interval, first: &str) -> Self {
+        Self { replies, alive, next: event(first), has_ended: false }
     }
 }
 
@@ -283,7 +401,7 @@ fn event(text: &str) -> Option<Bytes> {
     Event::new(text).to_text().ok().map(Bytes::from)
 }
 
-impl Body for Stream {
+impl<R: Stream<Item = Reply> + Unpin> Body for Events<R> {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -297,7 +415,7 @@ impl Body for Stream {
         if self.has_ended {
             return Poll::Ready(None);
         }
-        if let Poll::Ready(reply) = self.call.poll_next(context) {
+        if let Poll::Ready(reply) = Pin::new(&mut self.replies).poll_next(context) {
             self.alive.reset();
             let text = match reply {
                 Some(Reply::Notification(text)) => text,
@@ -326,8 +444,40 @@ impl Body for Stream {
     }
 }
 
-impl fmt::Debug for Stream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream").field("call", &self.call).finish_non_exhaustive()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lets(guard: &Guard, host: &'static str, origin: Option<&'static str>) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, HeaderValue::from_static(host));
+        if let Some(origin) = origin {
+            headers.insert(ORIGIN, HeaderValue::from_static(origin));
+        }
+        guard.lets_host(&headers) && guard.lets_origin(&headers)
+    }
+
+    #[test]
+    fn here_the_host_and_the_origin_are_this_machine() {
+        let guard = Guard { token: None, is_local: true };
+        for host in ["127.0.0.1:80", "localhost", "[::1]:8080", "LocalHost:1"] {
+            assert!(lets(&guard, host, None), "{host}");
+            assert!(lets(&guard, host, Some("http://localhost:6274")), "{host}");
+            assert!(!lets(&guard, host, Some("http://attacker.example")), "{host}");
+            assert!(!lets(&guard, host, Some("null")), "{host}");
+        }
+        for host in ["attacker.example", "127.0.0.1.attacker.example:80", "192.0.2.1", ""] {
+            assert!(!lets(&guard, host, None), "{host}");
+        }
+        assert!(!guard.lets_host(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn elsewhere_an_origin_is_the_host_or_this_machine() {
+        let guard = Guard { token: Some("t".into()), is_local: false };
+        assert!(lets(&guard, "agent.example:8080", None));
+        assert!(lets(&guard, "agent.example:8080", Some("https://agent.example:8080")));
+        assert!(lets(&guard, "agent.example:8080", Some("http://localhost:6274")));
+        assert!(!lets(&guard, "agent.example:8080", Some("http://attacker.example")));
     }
 }

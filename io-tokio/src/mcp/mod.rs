@@ -1,4 +1,4 @@
-//! An MCP server behind bots, or before local clients: [`McpBridge`] (Unix).
+//! An MCP server behind bots, or before HTTP clients: [`McpBridge`] (Unix).
 //!
 //! ```text
 //!   Bot (chat, Service RPC) ─▶ McpHandler ─┐
@@ -48,14 +48,18 @@ mod handler;
 mod health;
 mod options;
 mod per_caller;
+#[cfg(feature = "gateway")]
+pub(crate) mod refusal;
+mod replies;
 mod task;
 mod upstream;
 
 pub use crate::http::HttpError;
 pub use bridge::{Backend, Call, McpBridge, Reply};
-pub use front::{Front, PATH};
+pub use front::{Answers, Front, FrontConfig, PATH};
 pub use handler::McpHandler;
 pub use health::{Health, StartError, Trouble};
 pub use options::{Log, Options};
 pub use per_caller::{IDLE, MAX_SERVERS, PerCaller, Servers};
+pub use replies::Replies;
 pub use upstream::Upstream;

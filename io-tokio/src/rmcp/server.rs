@@ -1,12 +1,15 @@
-//! A server's side: each command is served by a service of its own.
+//! A server's side: each request is served by a service of its own.
 
 use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
 
 use agentwire_core::binding::{Failure, Standard};
 use rmcp::RoleServer;
 use rmcp::model::ServerJsonRpcMessage;
 use rmcp::service::{Service, ServiceExt};
 use rmcp::transport::OneshotTransport;
+use tokio::sync::mpsc;
 
 use crate::bot::{Handler, Replier, Request};
 
@@ -52,24 +55,40 @@ impl<F> fmt::Debug for Server<F> {
     }
 }
 
+/// A service that answers one request, and what it says.
+type Serving = (Pin<Box<dyn Future<Output = ()> + Send>>, mpsc::Receiver<ServerJsonRpcMessage>);
+
+impl<F, S> Server<F>
+where
+    F: Fn() -> S + Send + Sync + 'static,
+    S: Service<RoleServer>,
+{
+    /// Starts a service for a request; `None` if it does not know such a request.
+    ///
+    /// The first message is served by a task that starting awaits only in part, so both are to go on
+    /// side by side; the service ends with its answer, and when its future is dropped.
+    fn serving(&self, request: &str) -> Option<Serving> {
+        let message = serde_json::from_str(request).ok()?;
+        let (transport, messages) = OneshotTransport::<RoleServer>::new(message);
+        let serving = (self.factory)().serve(transport);
+        let serve = Box::pin(async {
+            if let Ok(service) = serving.await {
+                // An error is a panic of the service's task, which has sent no answer then.
+                let _ = service.waiting().await;
+            }
+        });
+        Some((serve, messages))
+    }
+}
+
 impl<F, S> Handler<Standard> for Server<F>
 where
     F: Fn() -> S + Send + Sync + 'static,
     S: Service<RoleServer>,
 {
     async fn handle(&self, request: Request, mut replier: Replier) {
-        let Ok(message) = serde_json::from_str(&request.text) else {
+        let Some((serve, mut messages)) = self.serving(&request.text) else {
             return replier.fail(Failure::InvalidRequest("not a request that the server knows"));
-        };
-        let (transport, mut messages) = OneshotTransport::<RoleServer>::new(message);
-        let serving = (self.factory)().serve(transport);
-        // The first message is served by a task that starting awaits only in part, so both go on
-        // side by side; the service ends with its answer, and when this future is dropped.
-        let serve = async {
-            if let Ok(service) = serving.await {
-                // An error is a panic of the service's task, which has sent no answer then.
-                let _ = service.waiting().await;
-            }
         };
         let forward = async {
             while let Some(message) = messages.recv().await {
@@ -88,5 +107,46 @@ where
             }
         };
         tokio::join!(serve, forward);
+    }
+}
+
+/// Before HTTP clients, with a [`Front`](crate::mcp::Front).
+#[cfg(all(feature = "gateway", unix))]
+impl<F, S> crate::mcp::Answers for Server<F>
+where
+    F: Fn() -> S + Send + Sync + 'static,
+    S: Service<RoleServer>,
+{
+    type Replies = crate::mcp::Replies;
+
+    async fn answer(&self, request: String) -> Self::Replies {
+        use agentwire_core::jsonrpc::{ErrorId, INVALID_REQUEST, Request};
+
+        use crate::mcp::refusal::{error, refusal};
+
+        let serving = self.serving(&request);
+        crate::mcp::Replies::of(|lines| async move {
+            if let Some(answer) = refusal(&request) {
+                // An error: the client is gone. So below.
+                let _ = lines.send(answer).await;
+                return;
+            }
+            let Some((serve, mut messages)) = serving else {
+                let id = Request::parse(&request);
+                let id = id.as_ref().map_or(ErrorId::Absent, |it| ErrorId::Known(it.id.get()));
+                let sentence = "not a request that the server knows";
+                let _ = lines.send(error(id, INVALID_REQUEST, sentence, None)).await;
+                return;
+            };
+            let forward = async {
+                while let Some(message) = messages.recv().await {
+                    let Ok(text) = serde_json::to_string(&message) else { return };
+                    if lines.send(text).await.is_err() {
+                        return;
+                    }
+                }
+            };
+            tokio::join!(serve, forward);
+        })
     }
 }

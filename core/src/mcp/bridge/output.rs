@@ -64,6 +64,18 @@ pub struct Final {
     pub problem: Option<Problem>,
 }
 
+impl Final {
+    /// A response that is not the bridge's own.
+    ///
+    /// ```
+    /// use agentwire_core::mcp::bridge::Final;
+    /// assert!(Final::new(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).problem.is_none());
+    /// ```
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), problem: None }
+    }
+}
+
 impl fmt::Debug for Final {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Final")

@@ -22,7 +22,7 @@ use tokio::time::sleep;
 use super::body::{self, Answer};
 use super::{INTERFACE_PATH, Shared, call};
 use crate::a2a::upstream::CARD_PATH;
-use crate::http::{HttpError, is_local, media_type, read_text};
+use crate::http::{HttpError, is_local, media_type, read_text, shows_token};
 
 /// How long the head of a request may take.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -111,9 +111,7 @@ fn not_allowed(allowed: &'static str) -> Response<Answer> {
 /// Who is not served.
 fn refuse(shared: &Shared, headers: &HeaderMap) -> Option<Response<Answer>> {
     if let Some(token) = &shared.config.token {
-        let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
-        let scheme = shown.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer "));
-        if !(scheme && same(shown.get(7..).unwrap_or_default(), token.as_bytes())) {
+        if !shows_token(headers, token) {
             let text = String::from("a token is needed\n");
             let mut response = body::text(StatusCode::UNAUTHORIZED, "text/plain", text);
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -131,12 +129,6 @@ fn refuse(shared: &Shared, headers: &HeaderMap) -> Option<Response<Answer>> {
         }
     }
     None
-}
-
-/// Whether both are the same, in a time that does not depend on where they differ.
-fn same(a: &[u8], b: &[u8]) -> bool {
-    let differ = a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b));
-    a.len() == b.len() && differ == 0
 }
 
 async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Answer> {

@@ -23,6 +23,7 @@ use crate::args::CoreArgs;
 use crate::core_api::{core_of, not_connected};
 use crate::exit::{ExitCode, Failure};
 use crate::output::Output;
+use crate::secret::read_token;
 use crate::signals::Shutdown;
 
 /// Serve an A2A agent that is on HTTP.
@@ -200,15 +201,6 @@ fn read_card(path: &Path) -> Result<String, Failure> {
     let failed = |error| Failure::new(ExitCode::Config, format!("{}: {error}", path.display()));
     Object::parse(&text).map_err(failed)?;
     Ok(text)
-}
-
-fn read_token(path: &Path) -> Result<String, Failure> {
-    let token = read(path)?.trim().to_owned();
-    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let message = format!("{}: a token is visible characters", path.display());
-        return Err(Failure::new(ExitCode::Config, message));
-    }
-    Ok(token)
 }
 
 fn no_gateway(error: GatewayError) -> Failure {

@@ -26,9 +26,11 @@ use crate::a2a::{self, ServeA2aArgs};
 use crate::args::CoreArgs;
 use crate::core_api::{core_of, not_connected, shown};
 use crate::exit::{ExitCode, Failure};
+use crate::front::{self, tell};
 use crate::guard::guarded;
 use crate::journal_file;
 use crate::output::Output;
+use crate::secret::read_secret;
 use crate::signals::Shutdown;
 use crate::terminal::escape;
 
@@ -51,10 +53,15 @@ pub(crate) enum Served {
 #[derive(Debug, Arguments)]
 #[command(group = clap::ArgGroup::new("backend").required(true))]
 pub(crate) struct ServeMcpArgs {
-    /// Listen here for local HTTP clients, and use no messenger; port 0 is any that is free. The
-    /// address is printed. Without it the profile of a chat core serves, and its link is printed.
+    /// Listen here for HTTP clients, and use no messenger; port 0 is any that is free. The address
+    /// is printed. Without it the profile of a chat core serves, and its link is printed.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
+
+    /// A file with the token that HTTP clients have to show, which is needed when not only this
+    /// machine is listened to.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(crate) token_file: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) core: CoreArgs,
@@ -136,7 +143,10 @@ async fn mcp(
     let mut health = bridge.watch();
     let servers = Arc::new(Servers::Shared(bridge));
     let served = match args.http {
-        Some(address) => locally(address, &servers, output).await.map(Open::Front),
+        Some(address) => {
+            let token = args.token_file.as_deref();
+            front::listen(address, token, Arc::clone(&servers), output).await.map(Open::Front)
+        }
         None => tokio::select! {
             biased;
             () = shutdown.requested() => Ok(Open::Nothing),
@@ -172,19 +182,6 @@ impl Open {
             Self::Nothing => {}
         }
     }
-}
-
-/// Serves local HTTP clients.
-async fn locally(
-    address: SocketAddr,
-    servers: &Arc<Servers>,
-    output: &mut Output,
-) -> Result<Front, Failure> {
-    let front = Front::listen(address, Arc::clone(servers)).await.map_err(|error| {
-        Failure::new(ExitCode::Refused, format!("cannot listen on {address}: {error}"))
-    })?;
-    tell(output, &front.url())?;
-    Ok(front)
 }
 
 /// Serves as the profile of a chat core.
@@ -233,15 +230,6 @@ fn journal(args: &ServeMcpArgs) -> Result<(Journal, SqliteJournal), Failure> {
     Ok((journal, opened.store))
 }
 
-/// Says where it is served.
-fn tell(output: &mut Output, place: &str) -> Result<(), Failure> {
-    if output.is_json() {
-        output.json(&serde_json::json!({ "serving": "mcp", "at": place }))
-    } else {
-        output.line(format_args!("{}", escape(place)))
-    }
-}
-
 /// Tells what becomes of the server, until it is to end.
 async fn watch(health: &mut Receiver<Health>, shutdown: &mut Shutdown) {
     let mut was_up = true;
@@ -274,11 +262,7 @@ fn backend(args: &ServeMcpArgs) -> Result<Backend, Failure> {
     };
     let mut upstream = Upstream::new(url);
     if let Some(file) = &args.authorization_file {
-        let text = std::fs::read_to_string(file).map_err(|error| {
-            let file = file.display();
-            Failure::new(ExitCode::Config, format!("{file} cannot be read: {error}"))
-        })?;
-        upstream = upstream.credential(text.trim());
+        upstream = upstream.credential(read_secret(file)?);
     }
     Ok(Backend::Http(upstream))
 }

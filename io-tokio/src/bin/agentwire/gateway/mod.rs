@@ -3,7 +3,9 @@
 mod pin_file;
 mod terminal;
 
+use core::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use agentwire_core::mcp::pins::Pins;
 use agentwire_tokio::client::Client;
@@ -11,7 +13,9 @@ use agentwire_tokio::gateway::{
     Action, Approver, ChatOwner, CommandHook, Decision, Gateway, GatewayConfig, Mirror,
     Transparent, When,
 };
+use agentwire_tokio::mcp::Answers;
 use agentwire_tokio::reach::Address;
+use agentwire_tokio::rmcp::Server;
 use clap::{Args as Arguments, Subcommand, ValueEnum};
 use pin_file::PinFile;
 use rmcp::ServiceExt as _;
@@ -20,6 +24,7 @@ use crate::a2a::{self, GatewayA2aArgs};
 use crate::args::CoreArgs;
 use crate::core_api::{core_of, not_connected};
 use crate::exit::{ExitCode, Failure};
+use crate::front;
 use crate::output::Output;
 use crate::signals::Shutdown;
 use terminal::TerminalOwner;
@@ -37,8 +42,10 @@ pub(crate) enum What {
     A2a(GatewayA2aArgs),
 }
 
-/// A local MCP server on standard input and output, through which an agent host calls agents and
-/// writes to people over SimpleX. It ends when its input does.
+/// A local MCP server, through which an agent host calls agents and writes to people over SimpleX.
+///
+/// It speaks on standard input and output and ends when its input does; with --http it serves
+/// clients on Streamable HTTP until Ctrl-C.
 ///
 /// Its tools are connect, send, receive, list, leave, mcp_tools, mcp_call and a2a_call. Each
 /// connection, message and call is approved by the owner first: on the terminal, or where --ask or
@@ -47,6 +54,15 @@ pub(crate) enum What {
 pub(crate) struct GatewayMcpArgs {
     #[command(flatten)]
     pub(crate) core: CoreArgs,
+
+    /// Serve HTTP clients here instead; port 0 is any that is free. The address is printed.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<SocketAddr>,
+
+    /// A file with the token that HTTP clients have to show, which is needed when not only this
+    /// machine is listened to.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(crate) token_file: Option<PathBuf>,
 
     /// Which actions the owner is asked about.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Approve::Always)]
@@ -137,15 +153,14 @@ pub(crate) async fn run(
         What::A2a(args) => return a2a::gateway(args, output, end).await,
         What::Mcp(args) => args,
     };
-    let served = mcp(args);
     tokio::select! {
         biased;
         () = end.requested() => Ok(()),
-        result = served => result,
+        result = mcp(args, output) => result,
     }
 }
 
-async fn mcp(args: &GatewayMcpArgs) -> Result<(), Failure> {
+async fn mcp(args: &GatewayMcpArgs, output: &mut Output) -> Result<(), Failure> {
     let file = PinFile::open(args.pins.as_deref(), &args.core.url)?;
     let pins = file.read()?;
     let client = Client::connect(core_of(&args.core)).await;
@@ -155,8 +170,14 @@ async fn mcp(args: &GatewayMcpArgs) -> Result<(), Failure> {
         Some(address) => {
             let when = args.approve.into();
             let server = Transparent::with(client, address.clone(), None, when, owner, pins);
-            let served = server.serve(tokio::io::stdin(), tokio::io::stdout());
-            keep(&file, || server.pins(), served).await?.map_err(Failure::from)
+            let server = Arc::new(server);
+            match args.http {
+                Some(at) => http(args, at, &file, || server.pins(), &server, output).await,
+                None => {
+                    let served = server.serve(tokio::io::stdin(), tokio::io::stdout());
+                    keep(&file, || server.pins(), served).await?.map_err(Failure::from)
+                }
+            }
         }
         None => {
             let mut config = GatewayConfig::default();
@@ -164,6 +185,11 @@ async fn mcp(args: &GatewayMcpArgs) -> Result<(), Failure> {
             config.mirrors = args.mirror.clone();
             config.client_info = args.client_info;
             let gateway = Gateway::with_pins(client, config, owner, pins);
+            if let Some(at) = args.http {
+                let served = gateway.clone();
+                let server = Arc::new(Server::new(move || served.clone()));
+                return http(args, at, &file, || gateway.pins(), &server, output).await;
+            }
             let serving = gateway.clone().serve((tokio::io::stdin(), tokio::io::stdout()));
             let served = async {
                 // A host that goes before it has said anything is no failure.
@@ -174,6 +200,20 @@ async fn mcp(args: &GatewayMcpArgs) -> Result<(), Failure> {
             keep(&file, || gateway.pins(), served).await
         }
     }
+}
+
+/// Serves HTTP clients for ever.
+async fn http<A: Answers>(
+    args: &GatewayMcpArgs,
+    at: SocketAddr,
+    file: &PinFile,
+    pins: impl Fn() -> Pins,
+    server: &Arc<A>,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let token = args.token_file.as_deref();
+    let _front = front::listen(at, token, Arc::clone(server), output).await?;
+    keep(file, pins, core::future::pending()).await
 }
 
 /// Writes what is pinned whenever it has changed, while `work` goes on.
