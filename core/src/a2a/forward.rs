@@ -21,9 +21,10 @@ use core::fmt;
 use super::check::{Form, check_params, write_invalid_params};
 use super::credential::sets_push_config;
 use super::error::{A2aError, ErrorBody};
+use super::stream::field;
 use super::word::is_field;
-use super::{A2a, Method, ServiceParameters};
-use crate::binding::{Binding as _, Failure, Place};
+use super::{A2a, EventKind, Method, ServiceParameters, StreamEvent};
+use crate::binding::{Binding as _, End, Failure, Place};
 use crate::json::{Object, Str, Value, Writer};
 use crate::jsonrpc::{Fault, Id, Message, Request};
 
@@ -155,6 +156,33 @@ impl<'m> Incoming<'m> {
             return refuse(Failure::PushNotSupported);
         }
         Ok(Self { method, id: request.id, params, parameters, tenant: None })
+    }
+
+    /// Whether a stream's first event shows the task as it was before this message: the task that
+    /// waits for its caller, and that the message goes on with.
+    ///
+    /// A stream of a task begins with the task (A2A 1.0 section 3.1.2), and there are agents whose
+    /// first event for a second message is the task as it has been left, still waiting. In a
+    /// conversation a waiting task ends the stream, so a proxy that passes it on loses what
+    /// follows. Such an event is the stream's end only if nothing follows it.
+    ///
+    /// ```
+    /// use agentwire_core::a2a::{Incoming, StreamEvent};
+    /// use agentwire_core::{binding::Place, json::Object};
+    /// let text = r#"{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage",
+    ///     "a2a-service-parameters":{"A2A-Version":"1.0"},
+    ///     "params":{"message":{"taskId":"t","messageId":"m","role":1,"parts":[{"text":"x"}]}}}"#;
+    /// let request = Incoming::read(text, Place::Direct, &[]).unwrap();
+    /// let waits = r#"{"task":{"id":"t","status":{"state":"TASK_STATE_INPUT_REQUIRED"}}}"#;
+    /// let event = StreamEvent::of(Object::parse(waits).unwrap()).unwrap();
+    /// assert!(request.is_preceded_by(&event));
+    /// ```
+    pub fn is_preceded_by(&self, first: &StreamEvent<'_>) -> bool {
+        let shows_waiting = first.kind == EventKind::Task && first.end() == Some(End::Interrupted);
+        let message = self.params.filter(|_| self.method.is_send());
+        let message = message.and_then(|params| field(&params, "message")?.as_object());
+        let task = message.and_then(|message| field(&message, "taskId")?.as_str());
+        shows_waiting && task.is_some() && task == first.task_id
     }
 
     /// Writes the request as it goes to the agent, with an id of the proxy's own.

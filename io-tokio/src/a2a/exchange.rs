@@ -1,6 +1,6 @@
 //! One request and its answer.
 
-use core::fmt;
+use core::{fmt, mem};
 
 use agentwire_core::a2a::ownership::{Admitted, Owner, OwnershipError, Store};
 use agentwire_core::a2a::{
@@ -11,7 +11,7 @@ use agentwire_core::binding::Failure;
 use agentwire_core::chat::responder::AnswerError;
 use agentwire_core::json::{Object, Str, Value, Writer, to_text};
 use agentwire_core::jsonrpc::write_result;
-use tokio::time::{Duration, sleep};
+use tokio::time::{Duration, sleep, timeout};
 
 use super::proxy::Shared;
 use super::source::Source;
@@ -31,6 +31,10 @@ pub(super) enum Outcome {
 
 /// How long to wait until there is room for a reply again.
 const ROOM_DELAY: Duration = Duration::from_millis(20);
+
+/// How long to wait for what follows a task as it was before the message. Whoever shows it goes on
+/// with its next step at once; where nothing comes, the task still waits.
+const NEXT_STEP: Duration = Duration::from_secs(2);
 
 /// One request on its way.
 pub(super) struct Exchange<'r, S> {
@@ -278,8 +282,13 @@ impl<'r, S: Store<Error: fmt::Display + Send> + Send + 'static> Exchange<'r, S> 
     ) -> Ended<String> {
         let mut task: Option<String> = None;
         let mut attempts = 0;
+        let (mut is_first, mut following) = (true, None);
         loop {
-            let text = match source.next().await {
+            let next = match following.take() {
+                Some(text) => Ok(Some(text)),
+                None => source.next().await,
+            };
+            let text = match next {
                 Ok(Some(text)) => text,
                 Ok(None) | Err(HttpError::CutOff | HttpError::Connection(_)) => {
                     drop(source);
@@ -303,14 +312,20 @@ impl<'r, S: Store<Error: fmt::Display + Send> + Send + 'static> Exchange<'r, S> 
             };
             self.learn(Some(&event), result).await?;
             let reply = self.restored(&answer);
-            if event.end().is_some() {
+            if mem::take(&mut is_first) && self.request.is_preceded_by(&event) {
+                following =
+                    timeout(NEXT_STEP, source.next()).await.ok().and_then(Result::ok).flatten();
+            }
+            if event.end().is_some() && following.is_none() {
                 return Ok(reply);
             }
             if let Some(id) = event.task_id {
                 task = Some(id.get().to_owned());
                 attempts = 0;
             }
-            self.notify(replier, reply).await?;
+            if following.is_none() {
+                self.notify(replier, reply).await?;
+            }
         }
     }
 

@@ -34,6 +34,9 @@ impl Got {
 /// What an answer consists of: pieces, each written at once.
 pub(crate) type Pieces = Vec<String>;
 
+/// A piece after which the connection stays open and nothing comes.
+pub(crate) const HOLD: &str = "";
+
 /// An agent.
 pub(crate) struct Agent {
     pub(crate) url: String,
@@ -83,6 +86,9 @@ impl Agent {
 async fn serve(mut socket: TcpStream, answer: impl Fn(&Got) -> Pieces) {
     let Some(got) = read(&mut socket).await else { return };
     for piece in answer(&got) {
+        if piece == HOLD {
+            core::future::pending().await
+        }
         let piece = piece.replace("@ID", got.id());
         if socket.write_all(piece.as_bytes()).await.is_err() {
             return;

@@ -15,7 +15,9 @@ use agentwire_tokio::bot::{Bot, BotConfig};
 use agentwire_tokio::client::{CallOptions, Client, RequestOptions, Target};
 use agentwire_tokio::network::Network;
 
-use crate::agent::{Agent, CARD, Got, Pieces, answer, event, json, result, stream, task, update};
+use crate::agent::{
+    Agent, CARD, Got, HOLD, Pieces, answer, event, json, result, stream, task, update,
+};
 
 /// Two callers, a bot with a proxy, and the agent behind it.
 struct World {
@@ -517,4 +519,32 @@ async fn a_card_cannot_send_the_proxy_elsewhere() {
     config.interface = Some("http://127.0.0.1:1/".into());
     let agent = Agent::start(elsewhere, |_| result("{}")).await;
     assert!(Upstream::discover(&agent.url, config).await.is_ok());
+}
+
+/// A second message to the task `t`, as a stream, answered with these pieces.
+async fn second_message(pieces: Vec<String>) -> Vec<String> {
+    let world = World::new(move |got| match got.method() {
+        "SendMessage" => result(&format!(r#"{{"task":{}}}"#, task("t", "INPUT_REQUIRED"))),
+        _ => stream(&pieces.iter().map(String::as_str).collect::<Vec<_>>()),
+    })
+    .await;
+    world.ann(&request("SendMessage", &message(""))).await;
+    world.ann(&request("SendStreamingMessage", &message(r#""taskId":"t","#))).await
+}
+
+#[tokio::test]
+async fn a_task_as_it_was_before_the_message_does_not_end_the_stream() {
+    let waits = format!(r#"{{"task":{}}}"#, task("t", "INPUT_REQUIRED"));
+    let works = [update("t", "WORKING"), update("t", "COMPLETED")];
+    let mut pieces = vec![event(&waits)];
+    pieces.extend(works.iter().map(|update| event(update)));
+    assert_eq!(second_message(pieces).await, works.each_ref().map(|update| restored(update)));
+    // Nothing follows: it is the answer.
+    assert_eq!(second_message(vec![event(&waits)]).await, [restored(&waits)]);
+    assert_eq!(second_message(vec![event(&waits), HOLD.to_owned()]).await, [restored(&waits)]);
+    // A task that waits again is the end, as ever.
+    let again = update("t", "INPUT_REQUIRED");
+    let pieces = vec![event(&works[0]), event(&again), event(&works[1])];
+    let replies = second_message(pieces).await;
+    assert_eq!(replies, [restored(&works[0]), restored(&again)]);
 }
