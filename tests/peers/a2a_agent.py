@@ -47,8 +47,9 @@ class Agent(AgentExecutor):
             await task.requires_input()
         elif name.startswith("tck-reject-task"):
             await task.reject()
-        elif name.startswith("tck-artifact-"):
-            kind = next(kind for kind in PARTS if name.startswith(f"tck-artifact-{kind}"))
+        elif name.startswith(("tck-artifact-", "tck-stream-artifact-file")):
+            kinds = (kind for kind in PARTS if name.startswith(f"tck-artifact-{kind}"))
+            kind = next(kinds, "file")
             await task.add_artifact([PARTS[kind]()], name="output")
             await task.complete()
         elif name.startswith("tck-stream-artifact-chunked"):
@@ -60,8 +61,8 @@ class Agent(AgentExecutor):
                     last_chunk=place == 2,
                 )
             await task.complete()
-        elif name.startswith("test-resubscribe-message-id"):
-            for _ in range(8):
+        elif name.startswith(("test-resubscribe-message-id", "slow")):
+            for _ in range(8 if name.startswith("slow") else 40):
                 await asyncio.sleep(0.1)
                 await task.start_work()
             await task.complete()

@@ -2,6 +2,9 @@
 for each call.
 
 Usage: a2a_client.py URL
+
+What it writes holds no id and no time, since these are the agent's and differ from call to call,
+and of an error its code alone: everything else is to be the same whichever way it has come.
 """
 
 import asyncio
@@ -16,106 +19,145 @@ from a2a.types import (
     ListTasksRequest,
     Message,
     Role,
+    SendMessageConfiguration,
     SendMessageRequest,
     SubscribeToTaskRequest,
+    TaskPushNotificationConfig,
     TaskState,
 )
+from a2a.utils.errors import JSON_RPC_ERROR_CODE_MAP
 from google.protobuf.json_format import MessageToDict
 
 
-def message(name, **more):
-    parts = [new_text_part("hello")]
-    return Message(message_id=name, role=Role.ROLE_USER, parts=parts, **more)
+def request(name, configuration=None, **more):
+    message = Message(
+        message_id=name, role=Role.ROLE_USER, parts=[new_text_part("hello")], **more
+    )
+    return SendMessageRequest(message=message, configuration=configuration)
+
+
+def state(status):
+    return TaskState.Name(status.state).removeprefix("TASK_STATE_")
 
 
 def part(part):
     kind = part.WhichOneof("content")
     value = getattr(part, kind)
     if kind == "data":
-        return [kind, MessageToDict(value)]
-    return [kind, value.hex() if isinstance(value, bytes) else str(value)]
+        # A number of protobuf's is a double; JSON has no such distinction.
+        value = json.dumps(MessageToDict(value), sort_keys=True, separators=(",", ":"))
+        value = value.replace(".0", "")
+    return f"{kind} {value.hex() if kind == 'raw' else value}"
+
+
+def parts(parts):
+    return [part(p) for p in parts]
+
+
+def task(task):
+    return [f"task {state(task.status)}"] + [p for a in task.artifacts for p in parts(a.parts)]
 
 
 def event(event):
-    kind = event.WhichOneof("payload") if hasattr(event, "WhichOneof") else "task"
-    value = getattr(event, kind) if hasattr(event, "WhichOneof") else event
-    seen = {"kind": kind}
-    if kind in ("task", "status_update"):
-        seen["state"] = TaskState.Name(value.status.state)
+    kind = event.WhichOneof("payload")
+    value = getattr(event, kind)
     if kind == "task":
-        seen["artifacts"] = [[part(p) for p in a.parts] for a in value.artifacts]
+        return task(value)
     if kind == "message":
-        seen["parts"] = [part(p) for p in value.parts]
-    if kind == "artifact_update":
-        seen["parts"] = [part(p) for p in value.artifact.parts]
-        seen["append"] = value.append
-    return seen
+        return ["message"] + parts(value.parts)
+    if kind == "status_update":
+        return [f"status {state(value.status)}"] + parts(value.status.message.parts)
+    name = "artifact, more" if value.append else "artifact"
+    return [name] + parts(value.artifact.parts)
 
 
-def show(name, seen):
-    print(json.dumps({"call": name, "seen": seen}, sort_keys=True), flush=True)
+async def events(stream):
+    return [event(e) async for e in stream]
 
 
-async def error_of(call):
+async def seen(name, call):
     try:
-        result = call
-        if hasattr(call, "__aiter__"):
-            result = [event async for event in call]
-        else:
-            result = await call
-        return f"no error: {result}"
+        result = await call
     except Exception as error:  # noqa: BLE001
-        return type(error).__name__
+        result = f"error {JSON_RPC_ERROR_CODE_MAP.get(type(error), repr(error))}"
+    print(json.dumps({"call": name, "seen": result}), flush=True)
+
+
+async def first_task(stream):
+    async for e in stream:
+        return e.task
+    raise ValueError("no task")
 
 
 async def main():
     url = sys.argv[1]
-    for streaming in (False, True):
-        config = ClientConfig(streaming=streaming)
-        client = await ClientFactory(config).create_from_url(url)
-        how = "stream" if streaming else "call"
-        for name in [
-            "tck-complete-task",
-            "tck-message-response",
-            "tck-artifact-text",
-            "tck-artifact-file",
-            "tck-artifact-file-url",
-            "tck-artifact-data",
-            "tck-input-required",
-            "tck-reject-task",
-            "tck-stream-artifact-chunked",
-        ]:
-            request = SendMessageRequest(message=message(f"{name}-{how}"))
-            seen = [event(e) async for e in client.send_message(request)]
-            show(f"{name}-{how}", seen)
+    call = await ClientFactory(ClientConfig(streaming=False)).create_from_url(url)
+    stream = await ClientFactory(ClientConfig(streaming=True)).create_from_url(url)
+    for name in [
+        "tck-complete-task",
+        "tck-message-response",
+        "tck-artifact-text",
+        "tck-artifact-file",
+        "tck-artifact-file-url",
+        "tck-artifact-data",
+        "tck-input-required",
+        "tck-reject-task",
+        "tck-stream-artifact-chunked",
+    ]:
+        await seen(f"{name}, call", events(call.send_message(request(f"{name}-call"))))
+        await seen(f"{name}, stream", events(stream.send_message(request(f"{name}-stream"))))
     # A task that waits goes on with a second message.
-    request = SendMessageRequest(message=message("tck-input-required-again"))
-    task = None
-    async for e in client.send_message(request):
-        if e.WhichOneof("payload") == "task":
-            task = e.task
-    more = {"task_id": task.id, "context_id": task.context_id}
-    request = SendMessageRequest(message=message("tck-input-required-more", **more))
-    show("goes on", [event(e) async for e in client.send_message(request)])
-    seen = await client.get_task(GetTaskRequest(id=task.id))
-    show("get", TaskState.Name(seen.status.state))
-    listed = await client.list_tasks(ListTasksRequest(context_id=task.context_id))
-    show("list", [[TaskState.Name(t.status.state) for t in listed.tasks], listed.total_size])
-    over = CancelTaskRequest(id=task.id)
-    show("cancel what is over", await error_of(client.cancel_task(over)))
-    unknown = GetTaskRequest(id="nobody's")
-    show("get what is unknown", await error_of(client.get_task(unknown)))
-    subscribe = SubscribeToTaskRequest(id=task.id)
-    show("subscribe to what is over", await error_of(client.subscribe(subscribe)))
-    # A subscription to a task that works.
-    name = "test-resubscribe-message-id"
-    request = SendMessageRequest(message=message(name))
-    stream = client.send_message(request)
-    first = await anext(stream)
-    subscription = client.subscribe(SubscribeToTaskRequest(id=first.task.id))
-    seen = [event(e) async for e in subscription]
-    show("subscribe", [seen[0]["kind"], seen[-1]["state"]])
-    await client.close()
+    waiting = await first_task(call.send_message(request("tck-input-required-again")))
+    more = {"task_id": waiting.id, "context_id": waiting.context_id}
+    more = request("tck-input-required-more", **more)
+    await seen("a second message", events(stream.send_message(more)))
+
+    async def get(name):
+        return task(await call.get_task(GetTaskRequest(id=name)))
+
+    async def listed():
+        found = await call.list_tasks(ListTasksRequest(context_id=waiting.context_id))
+        tasks = [f"task {state(t.status)}" for t in found.tasks]
+        return tasks + [f"of {found.total_size}"]
+
+    async def cancel(name):
+        return task(await call.cancel_task(CancelTaskRequest(id=name)))
+
+    async def push():
+        config = TaskPushNotificationConfig(task_id=waiting.id, url="https://example.com/")
+        await call.create_task_push_notification_config(config)
+        return "done"
+
+    def subscribe(name):
+        return events(stream.subscribe(SubscribeToTaskRequest(id=name)))
+
+    await seen("get", get(waiting.id))
+    await seen("list", listed())
+    await seen("a message to what is over", events(call.send_message(more)))
+    await seen("cancel what is over", cancel(waiting.id))
+    await seen("get what is unknown", get("nobody's"))
+    unknown = request("unknown", task_id="nobody's")
+    await seen("a message to what is unknown", events(call.send_message(unknown)))
+    await seen("subscribe to what is over", subscribe(waiting.id))
+    await seen("ask for push notifications", push())
+
+    # A subscription to a task that works: how much it shows in between is a matter of time.
+    now = SendMessageConfiguration(return_immediately=True)
+    working = await first_task(call.send_message(request("slow", now)))
+
+    async def send():
+        return [f"task {str(working is not None).lower()}"]
+
+    async def subscription():
+        seen = await subscribe(working.id)
+        return [seen[0][0].split(" ")[0], seen[-1]]
+
+    await seen("send without waiting", send())
+    await seen("subscribe", subscription())
+    cancelled = await first_task(call.send_message(request("slow-cancel", now)))
+    await seen("cancel", cancel(cancelled.id))
+    await call.close()
+    await stream.close()
 
 
 asyncio.run(main())

@@ -1,6 +1,7 @@
 //! Black-box tests of the agentwire crates: what the tests in `tests/` and the programs share.
 
 pub mod cores;
+pub mod interop;
 pub mod peers;
 pub mod vectors;
 pub mod world;

@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use agentwire_core::card::{
     Card, Form, KeySet, Lint, Refusal, SecretKey, Signer, VERIFIERS, Verifier, VerifyError,
 };
+use agentwire_tests::interop;
 use agentwire_tests::peers::{folder, program, root};
 use serde_json::{Value, json};
 
@@ -152,6 +153,20 @@ fn ours(card: &Value, form: Option<Form>) -> Value {
     serde_json::from_str(&card.with_signatures(&[signature], false)).expect("JSON")
 }
 
+/// A table of the documentation, whose first column stands before these.
+fn table(first: &str, columns: &[&str], rows: &[(&str, Vec<String>)]) -> String {
+    let mut text = format!("| {first} | {} |\n|---|", columns.join(" | "));
+    text.push_str(&"---|".repeat(columns.len()));
+    for (name, cells) in rows {
+        text.push_str(&format!("\n| {name} | {} |", cells.join(" | ")));
+    }
+    text
+}
+
+const fn verdict(verified: bool) -> &'static str {
+    if verified { "verifies" } else { "refused" }
+}
+
 #[test]
 fn clean_cards_verify_whoever_signs_and_whoever_checks() {
     let text = clean().to_string();
@@ -163,7 +178,9 @@ fn clean_cards_verify_whoever_signs_and_whoever_checks() {
         assert_eq!(sdk.canonical(&clean()), card.canonical(Form::Spec).expect("a form"));
         signed.push((sdk.name, sdk.sign(&clean())));
     }
+    let mut rows = Vec::new();
     for (signer, signed) in signed {
+        let mut row = vec![verdict(true).to_owned()];
         let mut changed = signed.clone();
         changed["skills"][0]["description"] = json!("another");
         let verify = |card: &Value| {
@@ -174,16 +191,23 @@ fn clean_cards_verify_whoever_signs_and_whoever_checks() {
         assert_eq!(verify(&signed), Ok(Form::Spec), "{signer}");
         assert_eq!(verify(&changed), Err(VerifyError::Refused(vec![Refusal::Invalid])));
         for sdk in &mut sdks {
-            assert!(sdk.verifies(&signed), "{signer} by {}", sdk.name);
+            let verified = sdk.verifies(&signed);
+            assert!(verified, "{signer} by {}", sdk.name);
             assert!(!sdk.verifies(&changed), "{signer} by {}", sdk.name);
+            row.push(verdict(verified).to_owned());
         }
+        rows.push((signer, row));
     }
+    let columns = ["agentwire", sdks[0].name, sdks[1].name];
+    interop::check("signatures", &table("signed by", &columns, &rows));
 }
 
 #[test]
 fn the_lint_says_which_verifiers_refuse_a_card() {
-    for sdk in &mut Sdk::both() {
-        for (what, card) in unclean() {
+    let mut sdks = Sdk::both();
+    let mut rows: Vec<_> = unclean().iter().map(|(what, _)| (*what, Vec::new())).collect();
+    for sdk in &mut sdks {
+        for ((what, card), (_, row)) in unclean().into_iter().zip(&mut rows) {
             let text = card.to_string();
             let parsed = Card::parse(&text).expect("a card");
             let lint = Lint::of(&parsed).expect("a form");
@@ -197,15 +221,23 @@ fn the_lint_says_which_verifiers_refuse_a_card() {
                 let refused = lint.refusing(form).any(|verifier| verifier.name == sdk.name);
                 let verified = sdk.verifies(&ours(&card, Some(form)));
                 assert_eq!(verified, !refused, "{what}, {form}, {}", sdk.name);
+                row.push(verdict(verified).to_owned());
             }
         }
     }
+    let names = sdks.each_ref().map(|sdk| sdk.name);
+    let columns =
+        names.map(|name| [Form::Spec, Form::Pruned].map(|form| format!("{form}, {name}")));
+    let columns: Vec<_> = columns.iter().flatten().map(String::as_str).collect();
+    interop::check("forms", &table("a card with", &columns, &rows));
 }
 
 #[test]
 fn what_the_sdks_sign_of_unclean_cards_is_recognised_and_taken_only_when_asked() {
-    for sdk in &mut Sdk::both() {
-        for (what, card) in unclean() {
+    let mut sdks = Sdk::both();
+    let mut rows: Vec<_> = unclean().iter().map(|(what, _)| (*what, Vec::new())).collect();
+    for sdk in &mut sdks {
+        for ((what, card), (_, row)) in unclean().into_iter().zip(&mut rows) {
             let signatures = sdk.sign(&card)["signatures"].take();
             let mut served = card.clone();
             served["signatures"] = signatures;
@@ -216,6 +248,7 @@ fn what_the_sdks_sign_of_unclean_cards_is_recognised_and_taken_only_when_asked()
                     let known = served.canonical(Form::Known) == served.canonical(Form::Pruned);
                     let form = if known { Form::Known } else { Form::Pruned };
                     assert_eq!(refusals, [Refusal::Form(form)], "{what}, {}", sdk.name);
+                    row.push(format!("{form}"));
                 }
                 other => panic!("{what}, {}: {other:?}", sdk.name),
             }
@@ -224,4 +257,6 @@ fn what_the_sdks_sign_of_unclean_cards_is_recognised_and_taken_only_when_asked()
             assert_eq!(asked.map(|it| it.payload), Ok(sdk.canonical(&card)), "{what}");
         }
     }
+    let names = sdks.each_ref().map(|sdk| sdk.name);
+    interop::check("recognised", &table("a card with", &names, &rows));
 }

@@ -5,8 +5,11 @@
 //! ```
 //!
 //! [`Proxy`] is a [`Handler`](crate::bot::Handler): a bot with it answers `/_call a2a` and Service
-//! RPC for an agent on HTTP. [`Gateway`] is a local HTTP server whose agent is in a conversation. What may go to the agent, whose tasks are whose and what a challenge
-//! becomes is [`agentwire_core::a2a`]'s.
+//! RPC for an agent on HTTP. [`Gateway`] is a local HTTP server whose agent is in a conversation.
+//! What may go to the agent, whose tasks are whose and what a challenge becomes is
+//! [`agentwire_core::a2a`]'s.
+//!
+#![doc = include_str!("../../docs/interop.md")]
 
 mod exchange;
 mod gateway;
