@@ -45,7 +45,7 @@ impl Rng {
                 *byte = random;
             }
         }
-        base64(base64(&bytes, b'+', b'/').as_bytes(), b'-', b'_')
+        id(&bytes)
     }
 
     /// So many random bytes in base64url without padding: what stands for a key in a link.
@@ -55,6 +55,20 @@ impl Rng {
         text.truncate(text.trim_end_matches('=').len());
         text
     }
+}
+
+/// Twelve bytes in base64, and that once more: how the core writes ids that are text themselves.
+fn id(bytes: &[u8; 12]) -> String {
+    base64(base64(bytes, b'+', b'/').as_bytes(), b'-', b'_')
+}
+
+/// A number in the form of an identifier.
+pub(super) fn text_id_of(number: u64) -> String {
+    let mut bytes = [0; 12];
+    for (byte, of_number) in bytes.iter_mut().zip(number.to_be_bytes()) {
+        *byte = of_number;
+    }
+    id(&bytes)
 }
 
 fn base64(bytes: &[u8], sign_62: u8, sign_63: u8) -> String {

@@ -88,9 +88,9 @@ pub struct ServiceHandle(u64);
 pub struct ConnectionId(u64);
 
 impl ConnectionId {
-    /// The number as the core writes it.
-    pub(super) fn number(self) -> i64 {
-        i64::try_from(self.0).unwrap_or(i64::MAX)
+    /// The id as the core writes it.
+    pub(super) fn text(self) -> String {
+        super::rng::text_id_of(self.0)
     }
 }
 

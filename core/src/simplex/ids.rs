@@ -31,14 +31,3 @@ number! {
     /// ```
     ContactRequestId
 }
-
-number! {
-    /// A connection that carries the response of a Service RPC request: the core's
-    /// `connectionId` in `serviceReplyAccepted` and `serviceReplySent`.
-    ///
-    /// ```
-    /// use agentwire_core::simplex::ConnectionId;
-    /// assert_eq!(ConnectionId(7), ConnectionId(7));
-    /// ```
-    ConnectionId
-}

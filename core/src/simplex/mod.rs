@@ -15,7 +15,7 @@ mod session;
 mod version;
 
 pub use backoff::{Backoff, BackoffConfig};
-pub use ids::{ConnectionId, ContactRequestId, UserId};
+pub use ids::{ContactRequestId, UserId};
 #[cfg(feature = "alloc")]
 pub use session::{
     AskError, CommandId, Disconnect, Event, Garbage, Input, Link, NotSent, Outcome, Output,

@@ -58,7 +58,7 @@ pub(super) fn report(view: View<'_>, event: &Event) -> Option<String> {
             out.raw(",\"requestData\":").raw(&request.data);
         }),
         Event::ServiceReplySent { connection } => to_text(|out| {
-            out.raw("{\"type\":\"serviceReplySent\",\"connectionId\":").int(connection.number());
+            out.raw("{\"type\":\"serviceReplySent\",\"connectionId\":").string(&connection.text());
             out.raw("}");
         }),
         Event::ContactRequest { request } => {

@@ -743,7 +743,7 @@ impl Run<'_> {
         Self::check_user(Some(user))?;
         let sent = self.net.service_response(self.now, self.profile, request, data.get_text())?;
         Ok(self.response("serviceReplyAccepted", |_, out| {
-            out.raw(",\"connectionId\":").int(sent.handle.number());
+            out.raw(",\"connectionId\":").string(&sent.handle.text());
         }))
     }
 }

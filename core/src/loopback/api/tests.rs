@@ -584,6 +584,7 @@ fn service_data_are_written_anew() {
     assert_eq!(response["type"], "serviceReplyAccepted");
     let sent = bench.events_of(bench.of_bot, "serviceReplySent");
     let connection = &response["connectionId"];
+    assert!(connection.is_string());
     assert_eq!(sent, [json!({"type": "serviceReplySent", "connectionId": connection})]);
     let frame = bench.api.poll_frame(&mut bench.net, bench.of_ann).unwrap();
     assert!(frame.starts_with(r#"{"corrId":"c1","resp":{"type":"serviceResponse""#), "{frame}");

@@ -7,7 +7,7 @@ use super::pick::{List, ShapeError, pick, word};
 use super::{Address, Contact, ContactRequest, Group, Member, Plan, User};
 use crate::json::{Object, Str, Value};
 use crate::simplex::error::CoreError;
-use crate::simplex::{ConnectionId, CoreVersion};
+use crate::simplex::CoreVersion;
 
 /// What a frame says. Of the core's types those stand here that have to do with calls; any other
 /// one is [`Unknown`](Self::Unknown), and [`Frame::tag`](super::Frame::tag) and
@@ -78,10 +78,11 @@ pub enum Body<'f> {
     ServiceRequest(ServiceRequest<'f>),
     /// `serviceResponse`: the envelope that answers an own request.
     ServiceResponse(Object<'f>),
-    /// `serviceReplyAccepted`: the core will send a response.
-    ServiceReplyAccepted(Option<ConnectionId>),
-    /// `serviceReplySent`: it was sent.
-    ServiceReplySent(Option<ConnectionId>),
+    /// `serviceReplyAccepted`: the core will send a response, over a connection of this
+    /// `connectionId`.
+    ServiceReplyAccepted(Option<Str<'f>>),
+    /// `serviceReplySent`: it was sent, over a connection of this `connectionId`.
+    ServiceReplySent(Option<Str<'f>>),
     /// `chatStarted`
     ChatStarted,
     /// `chatRunning`: it runs already, and the options of `/_start` have not been applied.
@@ -214,8 +215,8 @@ fn contact<'f>(response: Object<'f>, name: &'static str) -> Result<Contact<'f>, 
     Contact::read(pick(response, [name])?.need_object(0)?)
 }
 
-fn connection(response: Object<'_>) -> Result<Option<ConnectionId>, ShapeError> {
-    Ok(pick(response, ["connectionId"])?.int(0).map(ConnectionId))
+fn connection(response: Object<'_>) -> Result<Option<Str<'_>>, ShapeError> {
+    Ok(pick(response, ["connectionId"])?.str(0))
 }
 
 /// The errors of a `chatErrors`: each that could be read.

@@ -5,7 +5,7 @@ use crate::chat::{
 };
 use crate::profile::PeerType;
 use crate::simplex::error::CoreErrorKind;
-use crate::simplex::{ConnectionId, ContactRequestId, CoreVersion, UserId};
+use crate::simplex::{ContactRequestId, CoreVersion, UserId};
 use std::string::{String, ToString};
 use std::vec::Vec;
 
@@ -258,11 +258,12 @@ fn requests_and_responses_of_service_rpc() {
     assert!(request.id == *"cmVxdWVzdC1vbmU=" && request.signer_key.is_some());
     let Ok(Body::ServiceResponse(data)) = vector!("service-response").body() else { panic!() };
     assert!(data.get("response").unwrap().is_some());
-    let id = Some(ConnectionId(17));
     let accepted = vector!("service-reply-accepted");
-    assert!(matches!(accepted.body(), Ok(Body::ServiceReplyAccepted(to)) if to == id));
+    let Ok(Body::ServiceReplyAccepted(Some(over))) = accepted.body() else { panic!() };
+    assert!(over == *"U1kzSnRQQzNrQ0Z2RnhRdQ==");
     let sent = vector!("service-reply-sent");
-    assert!(matches!(sent.body(), Ok(Body::ServiceReplySent(to)) if to == id));
+    let Ok(Body::ServiceReplySent(Some(over))) = sent.body() else { panic!() };
+    assert!(over == *"U1kzSnRQQzNrQ0Z2RnhRdQ==");
 }
 
 #[test]

@@ -181,9 +181,9 @@ fn a_request_of_somebody_is_answered_on_the_connection_that_does_not_block() {
     rig.run();
     let asked = rig.expect("/_service_response 1 cmVx {\"response\":");
     assert_eq!(asked.link, Link::Chat);
-    rig.answer(&asked, r#"{"type":"serviceReplyAccepted","connectionId":17}"#);
+    rig.answer(&asked, r#"{"type":"serviceReplyAccepted","connectionId":"c2Vzc2lvbg=="}"#);
     assert!(matches!(rig.told(), Event::ResponseSent(id) if id == request.request_id));
-    rig.event(Link::Chat, r#"{"type":"serviceReplySent","connectionId":17}"#);
+    rig.event(Link::Chat, r#"{"type":"serviceReplySent","connectionId":"c2Vzc2lvbg=="}"#);
     assert!(rig.events.is_empty());
     assert!(rig.session.is_idle());
 }
@@ -200,7 +200,7 @@ fn two_agents_that_call_each_other_do_not_wait_for_each_other() {
     rig.session.fail_service(rig.now, &request.request_id, &Failure::Internal).unwrap();
     rig.run();
     let asked = rig.expect("/_service_response");
-    rig.answer(&asked, r#"{"type":"serviceReplyAccepted","connectionId":17}"#);
+    rig.answer(&asked, r#"{"type":"serviceReplyAccepted","connectionId":"c2Vzc2lvbg=="}"#);
     rig.told();
     rig.answer(
         &blocked,
@@ -212,7 +212,7 @@ fn two_agents_that_call_each_other_do_not_wait_for_each_other() {
 #[test]
 fn a_response_survives_a_cut_and_is_taken_once() {
     for (answer, is_taken) in [
-        (r#"{"type":"serviceReplyAccepted","connectionId":17}"#, true),
+        (r#"{"type":"serviceReplyAccepted","connectionId":"c2Vzc2lvbg=="}"#, true),
         (&service_error("noPendingRequest"), true),
         (&service_error("timeout"), false),
     ] {
