@@ -382,6 +382,26 @@ async fn messages_are_sent_and_read_once() {
 }
 
 #[tokio::test]
+async fn a_group_is_left_once_the_owner_says_so() {
+    let world = world().await;
+    let mut config = GatewayConfig::default();
+    config.approve = When::Always;
+    let owner = Script::of([Decision::Refused, Decision::Approved]);
+    let gateway = Gateway::new(world.client.clone(), config, owner.clone());
+    let (host, _) = host(&gateway).await;
+    let refused = call(&host, "leave", json!({"target": "#team"})).await;
+    assert_eq!(refused.is_error, Some(true), "{refused:?}");
+    let left = call(&host, "leave", json!({"target": "#team"})).await;
+    assert_eq!(texts(&left), ["left #team"]);
+    assert_eq!(owner.asked().len(), 2);
+    // The core no longer takes anything for the group.
+    let group = agentwire_core::simplex::command::Command::Raw("#team hello");
+    let error = world.client.command(&group).await.expect_err("it was left");
+    assert!(error.to_string().contains("groupMemberUserRemoved"), "{error}");
+    world.bot.shutdown().await;
+}
+
+#[tokio::test]
 async fn an_owner_answers_in_a_conversation_with_the_code_of_the_question() {
     let world = world().await;
     let approver = ChatOwner::find(world.client.clone(), &"@owner".parse().unwrap()).await.unwrap();

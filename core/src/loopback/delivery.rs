@@ -10,7 +10,9 @@
 use alloc::{boxed::Box, collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
 use core::time::Duration;
 
-use super::event::{Deletion, Event, ItemMention, ItemStatus, Quote, QuoteDirection, ReceivedItem};
+use super::event::{
+    Event, ItemMention, ItemStatus, Quote, QuoteDirection, ReceivedItem, SupportChat,
+};
 use super::faults::{Fault, Journey};
 use super::mention;
 use super::profile::{Membership, Profile, Stored};
@@ -30,6 +32,9 @@ pub(super) struct Wire {
     pub(super) quote: Option<QuotedMsg>,
     pub(super) ttl: Option<u32>,
     pub(super) live: bool,
+    /// In whose support chat it was sent.
+    pub(super) support: Option<MemberId>,
+    pub(super) as_group: bool,
     /// When it was sent.
     pub(super) sent: Instant,
 }
@@ -198,6 +203,8 @@ impl Loopback {
                 quote: None,
                 ttl: old.ttl,
                 live: false,
+                support: old.support,
+                as_group: old.as_group,
                 sent: old.sent,
             };
             let edit = Message {
@@ -234,7 +241,7 @@ impl Loopback {
         let stored = profile.items.received_mut(chat, shared_msg_id, sender)?;
         stored.deleted = true;
         let item = stored.body.item;
-        Some(Event::ItemDeleted { chat, item, deletion: Deletion::BySender })
+        Some(Event::ItemDeleted { chat, item })
     }
 }
 
@@ -249,13 +256,19 @@ impl Profile {
         edited: bool,
     ) -> Option<ReceivedItem> {
         let Message { chat, sender, wire, .. } = message;
-        let (sender_name, group_member_id) = match *chat {
-            Chat::Direct(id) => (self.contacts.get(&id)?.local_name.clone(), None),
+        let (sender_name, group_member_id, support) = match *chat {
+            Chat::Direct(id) => (self.contacts.get(&id)?.local_name.clone(), None, None),
             Chat::Group(id) => {
                 let membership = self.groups.get(&id).filter(|group| group.active)?;
-                let Sender::Member(member) = sender else { return None };
-                let known = membership.members.get(member)?;
-                (known.local_name.clone(), Some(known.group_member_id))
+                let support = wire.support.map(|member| SupportChat::of(member, membership.own));
+                match sender {
+                    Sender::Member(member) => {
+                        let known = membership.members.get(member)?;
+                        (known.local_name.clone(), Some(known.group_member_id), support)
+                    }
+                    Sender::Channel => (membership.local_name.clone(), None, support),
+                    Sender::Contact => return None,
+                }
             }
         };
         if self.items.by_message(*chat, wire.shared_msg_id).is_some() {
@@ -279,6 +292,7 @@ impl Profile {
             edited,
             live: wire.live,
             ttl: wire.ttl,
+            support,
         };
         let expires = wire.ttl.map(|ttl| now.saturating_add(Duration::from_secs(ttl.into())));
         let mut reported = body.clone();

@@ -446,6 +446,10 @@ fn hand_in<B: Binding>(
     now: Instant,
     received: &ReceivedItem,
 ) -> Result<(), SessionError> {
+    // A support chat is no conversation of the session.
+    if received.support.is_some() {
+        return Ok(());
+    }
     let mentions: Vec<Mention<'_>> = received
         .mentions
         .iter()

@@ -58,6 +58,18 @@ pub enum SetupError {
         /// Which was named.
         address: ServiceAddress,
     },
+    /// As many invitations are open as there may be.
+    TooManyInvitations {
+        /// How many.
+        limit: usize,
+    },
+    /// It is no SimpleX name.
+    InvalidName {
+        /// Where it breaks the grammar, in bytes.
+        offset: usize,
+    },
+    /// Somebody has the SimpleX name.
+    NameTaken,
     /// The profile is no member.
     NotMember {
         /// Who.
@@ -79,6 +91,9 @@ impl fmt::Display for SetupError {
             Self::AlreadyMember { profile, group } => write!(f, "{profile} is in {group} already"),
             Self::DuplicateAddress { profile } => write!(f, "{profile} has an address already"),
             Self::UnknownAddress { address } => write!(f, "{address} does not exist"),
+            Self::TooManyInvitations { limit } => write!(f, "{limit} invitations are open"),
+            Self::InvalidName { offset } => write!(f, "not a SimpleX name (byte {offset})"),
+            Self::NameTaken => f.write_str("the SimpleX name is taken"),
             Self::NotMember { profile, group } => write!(f, "{profile} is not in {group}"),
         }
     }
@@ -170,6 +185,18 @@ pub enum SendError {
         /// Which group.
         group: GroupId,
     },
+    /// The contact was deleted, on this side or the other (the core's `contactNotActive`).
+    ContactNotActive {
+        /// Which.
+        contact: ContactId,
+    },
+    /// The profile may not do this in the group (the core's `groupUserRole`).
+    Role {
+        /// Which group.
+        group: GroupId,
+        /// The lowest role that may, as the core spells it.
+        required: &'static str,
+    },
     /// A mention in a direct chat (the core's command error "mentions are not supported in this
     /// chat").
     MentionsNotSupported,
@@ -215,6 +242,12 @@ impl fmt::Display for SendError {
             Self::ContactNotFound { contact } => write!(f, "no contact {}", contact.0),
             Self::GroupNotFound { group } => write!(f, "no group {}", group.0),
             Self::MemberLeft { group } => write!(f, "no longer a member of group {}", group.0),
+            Self::ContactNotActive { contact } => {
+                write!(f, "contact {} was deleted", contact.0)
+            }
+            Self::Role { group, required } => {
+                write!(f, "group {} wants the role {required} for this", group.0)
+            }
             Self::MentionsNotSupported => f.write_str("mentions are not supported in this chat"),
             Self::InvalidMention { problem } => write!(f, "invalid mention: {problem}"),
             Self::GroupMemberNotFound { group_member_id } => {

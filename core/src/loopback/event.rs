@@ -10,6 +10,7 @@ use super::service::{
 use crate::chat::{Chat, ContactId, GroupId, GroupMemberId, ItemId, MemberId, Sender, SharedMsgId};
 use crate::rpc::CoreFailure;
 use crate::simplex::ContactRequestId;
+use crate::simplex::command::Scope;
 
 /// A message to send: the core's `ComposedMessage` and the options of its `/_send`.
 ///
@@ -35,6 +36,11 @@ pub struct ComposedMessage<'a> {
     pub ttl: Option<u32>,
     /// Whether the message is live, that is, still being written.
     pub live: bool,
+    /// The support chat of the group that it belongs to, if it is not for all.
+    pub scope: Option<Scope>,
+    /// Whether it is sent in the name of the group, which its owner alone can do. What the owner
+    /// of a channel sends to all is always sent so.
+    pub as_group: bool,
     /// For tests: what to send as the quoted text instead of the item's own. Receivers cannot
     /// see the difference.
     pub forged_quote: Option<&'a str>,
@@ -44,7 +50,16 @@ impl<'a> ComposedMessage<'a> {
     /// A message with nothing but a text.
     #[must_use]
     pub const fn new(text: &'a str) -> Self {
-        Self { text, quoted_item: None, mentions: &[], ttl: None, live: false, forged_quote: None }
+        Self {
+            text,
+            quoted_item: None,
+            mentions: &[],
+            ttl: None,
+            live: false,
+            scope: None,
+            as_group: false,
+            forged_quote: None,
+        }
     }
 
     /// Quotes an item of the same chat.
@@ -72,6 +87,20 @@ impl<'a> ComposedMessage<'a> {
     #[must_use]
     pub const fn live(mut self) -> Self {
         self.live = true;
+        self
+    }
+
+    /// Sends the message in a support chat of the group.
+    #[must_use]
+    pub const fn scope(mut self, scope: Scope) -> Self {
+        self.scope = Some(scope);
+        self
+    }
+
+    /// Sends the message in the name of the group.
+    #[must_use]
+    pub const fn as_group(mut self) -> Self {
+        self.as_group = true;
         self
     }
 
@@ -103,6 +132,8 @@ impl fmt::Debug for ComposedMessage<'_> {
             .field("mentions", &self.mentions)
             .field("ttl", &self.ttl)
             .field("live", &self.live)
+            .field("scope", &self.scope)
+            .field("as_group", &self.as_group)
             .field("forged_quote_len", &self.forged_quote.map(str::len))
             .finish()
     }
@@ -291,6 +322,45 @@ pub struct ReceivedItem {
     pub live: bool,
     /// Seconds after which the item disappears.
     pub ttl: Option<u32>,
+    /// The support chat that it belongs to, if it is not for the whole group.
+    pub support: Option<SupportChat>,
+}
+
+/// A member's support chat: the member and who moderates the group, and nobody else.
+///
+/// ```
+/// use agentwire_core::loopback::{ComposedMessage, Event, Loopback, SupportChat};
+/// use agentwire_core::{chat::Chat, simplex::command::Scope, time::Instant};
+/// let mut net = Loopback::new(1);
+/// let (ann, bot) = (net.add_profile("ann").unwrap(), net.add_profile("bot").unwrap());
+/// let group = net.create_group(ann, "team").unwrap();
+/// let of_bot = net.join(group, bot).unwrap();
+/// net.poll_event(ann);
+///
+/// let help = ComposedMessage::new("help").scope(Scope::Support);
+/// net.send(Instant::ZERO, bot, Chat::Group(of_bot), help).unwrap();
+/// let Some(Event::NewItem(item)) = net.poll_event(ann) else { panic!() };
+/// let member = net.member_id(group, bot).unwrap();
+/// assert_eq!(item.support, Some(SupportChat::Of { member }));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum SupportChat {
+    /// The profile's own.
+    Own,
+    /// Another member's, which the profile moderates.
+    Of {
+        /// Whose.
+        member: MemberId,
+    },
+}
+
+impl SupportChat {
+    /// The support chat of `member`, as the member `own` sees it.
+    pub(super) fn of(member: MemberId, own: MemberId) -> Self {
+        if member == own { Self::Own } else { Self::Of { member } }
+    }
 }
 
 impl fmt::Debug for ReceivedItem {
@@ -310,6 +380,7 @@ impl fmt::Debug for ReceivedItem {
             .field("edited", &self.edited)
             .field("live", &self.live)
             .field("ttl", &self.ttl)
+            .field("support", &self.support)
             .finish()
     }
 }
@@ -358,23 +429,6 @@ pub enum MemberChange {
     Removed,
 }
 
-/// Why an item is gone.
-///
-/// ```
-/// use agentwire_core::loopback::Deletion;
-/// assert_ne!(Deletion::BySender, Deletion::Timed);
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub enum Deletion {
-    /// The sender deleted it for everybody. It stays in the database, marked, and cannot be
-    /// quoted.
-    BySender,
-    /// Its time to live has passed. It is no longer in the database.
-    Timed,
-}
-
 /// What a profile is told. Own messages are not reported: [`Loopback::send`](super::Loopback::send)
 /// has returned them.
 ///
@@ -397,14 +451,21 @@ pub enum Event {
     NewItem(ReceivedItem),
     /// A received message has another text now: the core's `chatItemUpdated`.
     ItemUpdated(ReceivedItem),
-    /// An item is gone: an item of the core's `chatItemsDeleted`.
+    /// The sender has deleted an item for everybody: an item of the core's `chatItemsDeleted`. It
+    /// stays in the database, marked, and cannot be quoted.
     ItemDeleted {
         /// Where it was.
         chat: Chat,
         /// Which item.
         item: ItemId,
-        /// Why.
-        deletion: Deletion,
+    },
+    /// The time to live of an item has passed, and it is no longer in the database: an item of the
+    /// core's `chatItemsDeleted` that is `timed`.
+    ItemExpired {
+        /// Whether the profile has sent it.
+        is_own: bool,
+        /// What it was.
+        item: ReceivedItem,
     },
     /// An own message has come further: an item of the core's `chatItemsStatusesUpdated`.
     ItemStatus {
@@ -441,6 +502,16 @@ pub enum Event {
         /// The new contact.
         contact: ContactId,
     },
+    /// Somebody uses an invitation: the core's `contactConnecting`.
+    ContactConnecting {
+        /// The new contact.
+        contact: ContactId,
+    },
+    /// The contact behind an invitation can be sent messages: the core's `contactSndReady`.
+    ContactSndReady {
+        /// The new contact.
+        contact: ContactId,
+    },
     /// A contact that was asked for is there: the core's `contactConnected`.
     ContactConnected {
         /// The new contact.
@@ -452,6 +523,29 @@ pub enum Event {
         contact: ContactId,
         /// Its record before.
         before: String,
+    },
+    /// A contact has deleted the profile: the core's `contactDeletedByContact`.
+    ContactDeleted {
+        /// Which.
+        contact: ContactId,
+    },
+    /// The profile is about to be in a group that it has asked for: the core's
+    /// `groupLinkConnecting`.
+    GroupConnecting {
+        /// Which.
+        group: GroupId,
+    },
+    /// The profile is in a group that it has asked for: the core's `userJoinedGroup`.
+    GroupJoined {
+        /// Which.
+        group: GroupId,
+    },
+    /// The owner has deleted a group: the core's `groupDeleted`.
+    GroupDeleted {
+        /// Which.
+        group: GroupId,
+        /// Who it was.
+        by: MemberId,
     },
     /// A group has another record: the core's `groupUpdated`.
     GroupUpdated {

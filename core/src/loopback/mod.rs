@@ -8,11 +8,17 @@ mod endpoint;
 mod error;
 mod event;
 mod faults;
+mod group_link;
+mod incognito;
+mod invitation;
+mod leaving;
+mod link;
 mod mention;
 mod name;
 mod normalise;
 mod profile;
 mod record;
+mod registry;
 mod request;
 mod rng;
 mod send;
@@ -25,6 +31,7 @@ mod tests;
 
 use alloc::{
     collections::{BTreeMap, BTreeSet, VecDeque},
+    string::String,
     vec::Vec,
 };
 use core::fmt;
@@ -37,12 +44,16 @@ pub use error::{
     ChangeError, MentionProblem, SendError, ServiceRequestError, ServiceResponseError, SetupError,
 };
 pub use event::{
-    ComposedMessage, Deletion, Event, ItemMention, ItemStatus, MemberChange, Quote, QuoteDirection,
-    ReceivedItem, Sent,
+    ComposedMessage, Event, ItemMention, ItemStatus, MemberChange, Quote, QuoteDirection,
+    ReceivedItem, Sent, SupportChat,
 };
 pub use faults::{Fault, Faults};
+pub use invitation::{InvitationId, MAX_INVITATIONS};
+pub use leaving::ChatDeletion;
+pub use link::LinkTarget;
 pub use name::{MAX_DISPLAY_NAME_CHARS, mention_text};
 pub use record::{MAX_RECORD_LEN, RecordError};
+pub use registry::NameProblem;
 pub use request::{AddressSettings, ContactRequestError, ContactRequested};
 pub use service::{
     ASSUMED_REPLY_QUEUE_LEN, ConnectionId, ReceivedServiceRequest, ReceivedServiceResponse,
@@ -52,7 +63,9 @@ pub use setup::{ContactInfo, MemberInfo};
 
 use crate::chat::SharedMsgId;
 use crate::time::Instant;
+use invitation::Invitation;
 use profile::Profile;
+use registry::Named;
 use rng::Rng;
 use service::Address;
 use setup::Group;
@@ -98,14 +111,18 @@ impl fmt::Display for GroupRef {
 /// Chat cores and what connects them: one machine without I/O, clock or threads.
 ///
 /// - *Setup*: [`add_profile`](Self::add_profile), [`connect`](Self::connect),
-///   [`create_group`](Self::create_group), [`join`](Self::join), [`leave`](Self::leave),
-///   [`remove_member`](Self::remove_member), [`create_address`](Self::create_address),
+///   [`create_group`](Self::create_group), [`create_channel`](Self::create_channel),
+///   [`join`](Self::join), [`leave`](Self::leave), [`remove_member`](Self::remove_member),
+///   [`create_address`](Self::create_address), [`create_invitation`](Self::create_invitation),
+///   [`create_group_link`](Self::create_group_link), [`name_profile`](Self::name_profile),
 ///   [`enable_service_requests`](Self::enable_service_requests), [`set_record`](Self::set_record),
 ///   [`set_group_record`](Self::set_group_record).
 /// - *Input*: [`send`](Self::send), [`edit`](Self::edit), [`delete`](Self::delete),
 ///   [`forget`](Self::forget), [`service_request`](Self::service_request),
 ///   [`service_response`](Self::service_response), [`request_contact`](Self::request_contact),
-///   [`accept_contact`](Self::accept_contact), [`handle_timeout`](Self::handle_timeout).
+///   [`accept_contact`](Self::accept_contact), [`use_invitation`](Self::use_invitation),
+///   [`join_by_link`](Self::join_by_link), [`delete_contact`](Self::delete_contact),
+///   [`delete_group`](Self::delete_group), [`handle_timeout`](Self::handle_timeout).
 /// - *Output*: [`poll_event`](Self::poll_event), [`poll_timeout`](Self::poll_timeout).
 /// - *Faults*: [`set_faults`](Self::set_faults), [`set_faults_between`](Self::set_faults_between),
 ///   [`fault_next`](Self::fault_next), [`fault_next_between`](Self::fault_next_between).
@@ -138,6 +155,11 @@ pub struct Loopback {
     profiles: Vec<Profile>,
     groups: Vec<Group>,
     addresses: Vec<Address>,
+    invitations: BTreeMap<InvitationId, Invitation>,
+    /// How many invitations were ever made.
+    made_invitations: i64,
+    /// Who has which SimpleX name.
+    named: BTreeMap<String, Named>,
     /// How many Service RPC requests were ever sent.
     service_requests: u64,
     faults: Faults,
@@ -172,6 +194,9 @@ impl Loopback {
             profiles: Vec::new(),
             groups: Vec::new(),
             addresses: Vec::new(),
+            invitations: BTreeMap::new(),
+            made_invitations: 0,
+            named: BTreeMap::new(),
             service_requests: 0,
             faults: Faults::new(),
             faults_between: BTreeMap::new(),
@@ -219,8 +244,8 @@ impl Loopback {
             let profile = ProfileId(index);
             let now = self.now;
             let gone = self.profile_mut(profile).map(|p| p.items.expire(now)).unwrap_or_default();
-            for (chat, item) in gone {
-                self.tell(profile, Event::ItemDeleted { chat, item, deletion: Deletion::Timed });
+            for gone in gone {
+                self.tell(profile, Event::ItemExpired { is_own: gone.own, item: gone.body });
             }
             self.awake.insert(profile);
         }

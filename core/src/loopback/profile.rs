@@ -24,7 +24,7 @@ pub(super) struct Profile {
     pub(super) names: BTreeSet<String>,
     pub(super) contacts: BTreeMap<ContactId, Contact>,
     /// Who has asked to be a contact and has no answer yet; at most one request of each.
-    pub(super) requests: BTreeMap<ContactRequestId, ProfileId>,
+    pub(super) requests: BTreeMap<ContactRequestId, Asking>,
     pub(super) groups: BTreeMap<GroupId, Membership>,
     pub(super) items: Items,
     /// What is on its way to this profile, by the time when it is due and in the order of sending.
@@ -44,8 +44,31 @@ pub(super) struct Contact {
     /// This profile in the peer's database.
     pub(super) mirror: ContactId,
     pub(super) local_name: String,
+    pub(super) status: ContactStatus,
+    /// The made-up record that the peer is shown, if it does not know the profile's own.
+    pub(super) incognito: Option<String>,
+    /// Whether the peer shows a made-up record.
+    pub(super) is_hidden: bool,
     /// What this profile prefers in this chat, if that differs from its record.
     pub(super) preferences: Option<String>,
+}
+
+/// The core's `ContactStatus`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ContactStatus {
+    Active,
+    /// The other side has deleted this one.
+    Deleted,
+    /// This profile has deleted the contact, and keeps the conversation.
+    DeletedByUser,
+}
+
+/// Who asks to be a contact.
+#[derive(Clone, Debug)]
+pub(super) struct Asking {
+    pub(super) from: ProfileId,
+    /// The made-up record under which it asks.
+    pub(super) incognito: Option<String>,
 }
 
 /// A group as one of its members knows it.
@@ -107,28 +130,82 @@ impl Profile {
         GroupId(self.next_group)
     }
 
-    pub(super) fn add_contact(&mut self, peer: ProfileId, name: &str, mirror: ContactId) {
+    /// `is_hidden` says that the name is made up; `incognito` is what the peer is shown.
+    pub(super) fn add_contact(
+        &mut self,
+        peer: ProfileId,
+        name: &str,
+        mirror: ContactId,
+        incognito: Option<String>,
+        is_hidden: bool,
+    ) {
         let local_name = name::take(&mut self.names, name);
-        let contact = Contact { peer, mirror, local_name, preferences: None };
+        let status = ContactStatus::Active;
+        let contact =
+            Contact { peer, mirror, local_name, status, incognito, is_hidden, preferences: None };
         self.contacts.insert(self.next_contact_id(), contact);
         self.next_contact = self.next_contact.saturating_add(1);
     }
 
+    /// The contact that another profile is, if it was not deleted.
+    pub(super) fn contact_of(&self, peer: ProfileId) -> Option<ContactId> {
+        let mut contacts = self.contacts.iter();
+        let is_it =
+            |contact: &Contact| contact.peer == peer && contact.status == ContactStatus::Active;
+        contacts.find(|(_, contact)| is_it(contact)).map(|(id, _)| *id)
+    }
+
+    /// The contact by which another profile is known under its own name.
+    pub(super) fn known_by_name(&self, peer: ProfileId) -> Option<(ContactId, &Contact)> {
+        let mut contacts = self.contacts.iter();
+        contacts.find(|(_, known)| known.peer == peer && !known.is_hidden).map(|(id, c)| (*id, c))
+    }
+
     /// Stores a request to be a contact, unless there is one of the same profile.
-    pub(super) fn add_request(&mut self, from: ProfileId) -> Option<ContactRequestId> {
-        if self.requests.values().any(|known| *known == from) {
+    pub(super) fn add_request(&mut self, asking: Asking) -> Option<ContactRequestId> {
+        if self.requests.values().any(|known| known.from == asking.from) {
             return None;
         }
         let id = ContactRequestId(self.next_request);
         self.next_request = self.next_request.saturating_add(1);
-        self.requests.insert(id, from);
+        self.requests.insert(id, asking);
         Some(id)
+    }
+
+    /// Removes a contact with its conversation.
+    pub(super) fn remove_contact(&mut self, id: ContactId) {
+        let Some(contact) = self.contacts.remove(&id) else { return };
+        self.items.clear(Chat::Direct(id));
+        let is_member = self
+            .groups
+            .values()
+            .flat_map(|group| group.members.values())
+            .any(|member| member.local_name == contact.local_name);
+        if !is_member {
+            self.names.remove(&contact.local_name);
+        }
+    }
+
+    /// Removes a group with its conversation.
+    pub(super) fn remove_group(&mut self, id: GroupId) {
+        let Some(group) = self.groups.remove(&id) else { return };
+        self.items.clear(Chat::Group(id));
+        self.names.remove(&group.local_name);
+        for member in group.members.into_values() {
+            let is_contact = |contact: &Contact| contact.local_name == member.local_name;
+            let is_known =
+                member.local_name == self.display_name || self.contacts.values().any(is_contact);
+            if !is_known {
+                self.names.remove(&member.local_name);
+            }
+        }
     }
 
     /// Another profile, or this one itself, has a new name: contacts and members get it.
     pub(super) fn rename(&mut self, whom: ProfileId, name: &str, is_self: bool) {
         let mut of_contact = None;
-        for contact in self.contacts.values_mut().filter(|contact| contact.peer == whom) {
+        let renamed = |contact: &&mut Contact| contact.peer == whom && !contact.is_hidden;
+        for contact in self.contacts.values_mut().filter(renamed) {
             self.names.remove(&contact.local_name);
             contact.local_name = name::take(&mut self.names, name);
             of_contact = Some(contact.local_name.clone());
@@ -166,13 +243,12 @@ impl Profile {
         display_name: &str,
         is_self: bool,
     ) -> Option<&KnownMember> {
-        let membership = self.groups.get_mut(&group)?;
-        let contact = self.contacts.values().find(|contact| contact.peer == profile);
-        let local_name = match contact {
+        let local_name = match self.known_by_name(profile) {
             _ if is_self => self.display_name.clone(),
-            Some(contact) => contact.local_name.clone(),
+            Some((_, contact)) => contact.local_name.clone(),
             None => name::take(&mut self.names, display_name),
         };
+        let membership = self.groups.get_mut(&group)?;
         let known = KnownMember {
             group_member_id: GroupMemberId(self.next_member),
             profile,
@@ -252,6 +328,14 @@ impl Items {
         Some(item)
     }
 
+    /// Removes all items of a chat.
+    pub(super) fn clear(&mut self, chat: Chat) {
+        let all: Vec<ItemId> = self.in_chat(chat).map(|item| item.body.item).collect();
+        for item in all {
+            self.remove(item);
+        }
+    }
+
     pub(super) fn get(&self, chat: Chat, id: ItemId) -> Option<&Stored> {
         self.stored.get(&id).filter(|item| item.body.chat == chat)
     }
@@ -286,14 +370,14 @@ impl Items {
     }
 
     /// Removes what has expired.
-    pub(super) fn expire(&mut self, now: Instant) -> Vec<(Chat, ItemId)> {
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<Stored> {
         let mut gone = Vec::new();
         while let Some(&(at, id)) = self.expiring.first() {
             if at > now {
                 break;
             }
             self.expiring.remove(&(at, id));
-            gone.extend(self.remove(id).map(|item| (item.body.chat, id)));
+            gone.extend(self.remove(id));
         }
         gone
     }
@@ -319,6 +403,7 @@ mod tests {
             edited: false,
             live: false,
             ttl: None,
+            support: None,
         };
         Stored { own, deleted: false, unreceived: 0, expires, body }
     }

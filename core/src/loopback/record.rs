@@ -177,7 +177,7 @@ impl Loopback {
             let contacts: Vec<ContactId> = known
                 .contacts
                 .iter()
-                .filter(|(_, contact)| contact.peer == profile)
+                .filter(|(_, contact)| contact.peer == profile && !contact.is_hidden)
                 .map(|(id, _)| *id)
                 .collect();
             for contact in contacts {
@@ -276,9 +276,10 @@ impl Loopback {
         }
         let unknown = RecordError::UnknownProfile { profile };
         let known = self.profile_mut(profile).ok_or(unknown)?;
-        let before = known.record.clone();
+        let record = known.record.clone();
         let found = known.contacts.get_mut(&contact);
         let found = found.ok_or(RecordError::ContactNotFound { contact })?;
+        let before = found.incognito.clone().unwrap_or(record);
         found.preferences = Some(preferences);
         let (peer, mirror) = (found.peer, found.mirror);
         self.tell(peer, Event::ContactUpdated { contact: mirror, before });
@@ -290,10 +291,12 @@ impl Loopback {
     /// place of those in its record.
     pub(super) fn record_for(&self, profile: ProfileId, contact: ContactId) -> String {
         let Some(known) = self.profiles.get(profile.0) else { return String::new() };
-        let own = known.contacts.get(&contact).and_then(|contact| contact.preferences.as_deref());
-        match own {
-            None => known.record.clone(),
-            Some(preferences) => with_preferences(&known.record, preferences),
+        let contact = known.contacts.get(&contact);
+        let shown = contact.and_then(|contact| contact.incognito.as_deref());
+        let shown = shown.unwrap_or(&known.record);
+        match contact.and_then(|contact| contact.preferences.as_deref()) {
+            None => String::from(shown),
+            Some(preferences) => with_preferences(shown, preferences),
         }
     }
 }

@@ -13,10 +13,9 @@ use alloc::string::String;
 use core::fmt;
 
 use super::event::Event;
-use super::{Loopback, ProfileId, ServiceAddress};
+use super::profile::Asking;
+use super::{InvitationId, Loopback, ProfileId, ServiceAddress};
 use crate::chat::{Chat, ContactId};
-use crate::discovery::link::{Link, LinkForm, LinkKind};
-use crate::json;
 use crate::simplex::ContactRequestId;
 use crate::time::Instant;
 
@@ -32,6 +31,8 @@ use crate::time::Instant;
 pub struct AddressSettings {
     /// Whether everybody who asks is a contact at once.
     pub auto_accept: bool,
+    /// Whether who is accepted so sees a made-up profile.
+    pub accept_incognito: bool,
     /// The text that every new contact is sent.
     pub auto_reply: Option<String>,
 }
@@ -40,13 +41,20 @@ impl AddressSettings {
     /// Requests wait for an answer, and nothing is sent.
     #[must_use]
     pub const fn new() -> Self {
-        Self { auto_accept: false, auto_reply: None }
+        Self { auto_accept: false, accept_incognito: false, auto_reply: None }
     }
 
     /// Accepts everybody.
     #[must_use]
     pub const fn auto_accept(mut self) -> Self {
         self.auto_accept = true;
+        self
+    }
+
+    /// Shows who is accepted a made-up profile.
+    #[must_use]
+    pub const fn accept_incognito(mut self) -> Self {
+        self.accept_incognito = true;
         self
     }
 
@@ -62,6 +70,7 @@ impl fmt::Debug for AddressSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AddressSettings")
             .field("auto_accept", &self.auto_accept)
+            .field("accept_incognito", &self.accept_incognito)
             .field("auto_reply_len", &self.auto_reply.as_ref().map(String::len))
             .finish()
     }
@@ -113,7 +122,12 @@ pub enum ContactRequestError {
         /// Which was named.
         address: ServiceAddress,
     },
-    /// It is the profile's own address.
+    /// There is no such invitation, or it is spent.
+    UnknownInvitation {
+        /// Which was named.
+        invitation: InvitationId,
+    },
+    /// It is the profile's own address or invitation.
     OwnAddress,
     /// There is no such request (the core's `contactRequestNotFound`).
     RequestNotFound {
@@ -127,7 +141,8 @@ impl fmt::Display for ContactRequestError {
         match self {
             Self::UnknownProfile { profile } => write!(f, "{profile} does not exist"),
             Self::UnknownAddress { address } => write!(f, "{address} does not exist"),
-            Self::OwnAddress => f.write_str("the profile's own address"),
+            Self::UnknownInvitation { invitation } => write!(f, "{invitation} leads nowhere"),
+            Self::OwnAddress => f.write_str("the profile's own link"),
             Self::RequestNotFound { request } => write!(f, "no contact request {}", request.0),
         }
     }
@@ -135,64 +150,9 @@ impl fmt::Display for ContactRequestError {
 
 impl core::error::Error for ContactRequestError {}
 
-/// The random parts of an address's links.
-#[derive(Clone, Debug)]
-pub(super) struct LinkKeys {
-    /// The short link's key.
-    short: String,
-    /// The queue's id, its router's key and the sender's key in a full link.
-    queue: String,
-    dh: String,
-}
-
-/// The router of all addresses: a name that nobody can have (RFC 2606).
-const ROUTER: &str = "smp.loopback.example";
-
-impl LinkKeys {
-    pub(super) fn new(rng: &mut super::rng::Rng) -> Self {
-        Self { short: rng.key(32), queue: rng.key(24), dh: rng.key(44) }
-    }
-
-    /// The full link: with ratchet keys it has `rk`.
-    pub(super) fn full(&self, ratchet_keys: bool) -> String {
-        json::to_text(|out| {
-            out.raw("simplex:/contact#/?v=2-8&smp=smp%3A%2F%2F").raw(&self.short);
-            out.raw("%40").raw(ROUTER).raw("%2F").raw(&self.queue);
-            out.raw("%23%2F%3Fv%3D1-4%26dh%3D").raw(&self.dh).raw("%26q%3Dc");
-            if ratchet_keys {
-                out.raw("&rk=").raw(&self.dh);
-            }
-        })
-    }
-
-    /// The short link.
-    pub(super) fn short(&self) -> String {
-        json::to_text(|out| {
-            out.raw("https://").raw(ROUTER).raw("/a#").raw(&self.short);
-        })
-    }
-
-    /// Whether a link leads here.
-    fn is_led_to_by(&self, link: &Link<'_>) -> bool {
-        let normal = |text: &str| Link::parse(text).map(|link| normal_form(&link)).ok();
-        let found = Some(normal_form(link));
-        match link.form() {
-            LinkForm::Short => normal(&self.short()) == found,
-            _ => [false, true].into_iter().any(|keys| normal(&self.full(keys)) == found),
-        }
-    }
-}
-
-fn normal_form(link: &Link<'_>) -> String {
-    json::to_text(|out| {
-        let mut buffer = [0; 1_024];
-        // A link that is longer is none of ours.
-        out.raw(link.write(&mut buffer).unwrap_or_default());
-    })
-}
-
 impl Loopback {
-    /// The links of an address, the full and the short one, as its core writes them.
+    /// The links of an address, the full and the short one, as its core shows them. The full link
+    /// stays what it was when the address was made: keys that came later are behind the short one.
     ///
     /// ```
     /// use agentwire_core::discovery::link::{Link, LinkKind};
@@ -207,16 +167,13 @@ impl Loopback {
     #[must_use]
     pub fn links(&self, address: ServiceAddress) -> Option<(String, String)> {
         let known = self.address(address)?;
-        Some((known.keys.full(known.has_ratchet_keys), known.keys.short()))
+        Some((known.keys.full(known.full_link_keys.as_deref()), known.keys.short()))
     }
 
-    /// The address that a link leads to.
-    #[must_use]
-    pub fn address_at(&self, link: &Link<'_>) -> Option<ServiceAddress> {
-        if link.kind() != LinkKind::Contact {
-            return None;
-        }
-        self.all_addresses().find(|(_, known)| known.keys.is_led_to_by(link)).map(|(id, _)| id)
+    /// The same as whoever looks behind the short link finds them: with the keys of today.
+    pub(super) fn resolved_links(&self, address: ServiceAddress) -> Option<(String, String)> {
+        let known = self.address(address)?;
+        Some((known.keys.full(known.ratchet_keys.as_deref()), known.keys.short()))
     }
 
     /// The address of a profile.
@@ -268,21 +225,37 @@ impl Loopback {
         profile: ProfileId,
         address: ServiceAddress,
     ) -> Result<ContactRequested, ContactRequestError> {
+        self.request_contact_as(now, profile, address, None)
+    }
+
+    /// The same under a made-up record, if there is one.
+    pub(super) fn request_contact_as(
+        &mut self,
+        now: Instant,
+        profile: ProfileId,
+        address: ServiceAddress,
+        incognito: Option<String>,
+    ) -> Result<ContactRequested, ContactRequestError> {
         self.handle_timeout(now);
         let known = self.address(address).ok_or(ContactRequestError::UnknownAddress { address })?;
         let (owner, auto_accept) = (known.profile, known.settings.auto_accept);
+        let accepts_incognito = known.settings.accept_incognito;
         if owner == profile {
             return Err(ContactRequestError::OwnAddress);
         }
         let asking = self.profiles.get(profile.0);
         let asking = asking.ok_or(ContactRequestError::UnknownProfile { profile })?;
-        if let Some((id, _)) = asking.contacts.iter().find(|(_, contact)| contact.peer == owner) {
-            return Ok(ContactRequested::Known(*id));
+        if let Some(id) = asking.contact_of(owner) {
+            return Ok(ContactRequested::Known(id));
         }
         if auto_accept {
-            self.become_contacts(now, owner, profile, true);
-        } else if let Some(request) = self.profile_mut(owner).and_then(|p| p.add_request(profile)) {
-            self.tell(owner, Event::ContactRequest { request });
+            let shown = accepts_incognito.then(|| self.made_up_record());
+            self.become_contacts(now, [owner, profile], [shown, incognito], true);
+        } else {
+            let asking = Asking { from: profile, incognito };
+            if let Some(request) = self.profile_mut(owner).and_then(|p| p.add_request(asking)) {
+                self.tell(owner, Event::ContactRequest { request });
+            }
         }
         self.pump();
         Ok(ContactRequested::Sent)
@@ -298,9 +271,20 @@ impl Loopback {
         profile: ProfileId,
         request: ContactRequestId,
     ) -> Result<ContactId, ContactRequestError> {
+        self.accept_contact_as(now, profile, request, None)
+    }
+
+    /// The same under a made-up record, if there is one.
+    pub(super) fn accept_contact_as(
+        &mut self,
+        now: Instant,
+        profile: ProfileId,
+        request: ContactRequestId,
+        shown: Option<String>,
+    ) -> Result<ContactId, ContactRequestError> {
         self.handle_timeout(now);
-        let from = self.take_request(profile, request)?;
-        let contact = self.become_contacts(now, profile, from, false);
+        let Asking { from, incognito } = self.take_request(profile, request)?;
+        let contact = self.become_contacts(now, [profile, from], [shown, incognito], false);
         self.pump();
         contact.ok_or(ContactRequestError::UnknownProfile { profile })
     }
@@ -321,7 +305,7 @@ impl Loopback {
         &mut self,
         profile: ProfileId,
         request: ContactRequestId,
-    ) -> Result<ProfileId, ContactRequestError> {
+    ) -> Result<Asking, ContactRequestError> {
         let known = self.profile_mut(profile);
         let known = known.ok_or(ContactRequestError::UnknownProfile { profile })?;
         known.requests.remove(&request).ok_or(ContactRequestError::RequestNotFound { request })
@@ -332,11 +316,11 @@ impl Loopback {
     fn become_contacts(
         &mut self,
         now: Instant,
-        owner: ProfileId,
-        other: ProfileId,
+        [owner, other]: [ProfileId; 2],
+        shown: [Option<String>; 2],
         is_automatic: bool,
     ) -> Option<ContactId> {
-        let (of_owner, of_other) = self.connect(owner, other).ok()?;
+        let (of_owner, of_other) = self.connect_as([owner, other], shown).ok()?;
         if is_automatic {
             self.tell(owner, Event::ContactAccepting { contact: of_owner });
         }

@@ -7,19 +7,25 @@ use super::delivery::{Message, Parcel, QuotedMsg, Wire};
 use super::error::{ChangeError, MentionProblem, SendError};
 use super::event::{
     ComposedMessage, Event, ItemMention, ItemStatus, Quote, QuoteDirection, ReceivedItem, Sent,
+    SupportChat,
 };
 use super::name::mention_text;
-use super::profile::{Membership, Profile, Stored};
+use super::profile::{ContactStatus, Membership, Profile, Stored};
 use super::{Loopback, ProfileId, clock, mention};
 use crate::chat::encode::{DEFAULT_VERSION, WireMessage, WireQuote, encode};
 use crate::chat::size::{self, MAX_SEND_MENTIONS};
 use crate::chat::{Chat, ItemId, MemberId, Sender, SharedMsgId};
 use crate::json::Writer;
+use crate::simplex::command::Scope;
 use crate::time::Instant;
 
 /// A chat that a profile may send to: what its own messages carry, and who receives them.
 struct Route {
     own: Option<MemberId>,
+    /// In whose support chat it is sent.
+    support: Option<MemberId>,
+    /// Whether receivers see the group as the sender.
+    as_group: bool,
     /// Each receiver, its chat, and the sender as it sees it.
     receivers: Vec<(ProfileId, Chat, Sender)>,
 }
@@ -39,7 +45,7 @@ impl Loopback {
     ) -> Result<Sent, SendError> {
         let message = message.into();
         self.handle_timeout(now);
-        let route = self.route(profile, chat)?;
+        let route = self.route_of(profile, chat, &message)?;
         let sender = self.known_profile(profile)?;
         let mentions = sender.checked_mentions(chat, &message)?;
         let quote = self.quote(sender, chat, &message, route.own)?;
@@ -53,6 +59,8 @@ impl Loopback {
             quote,
             ttl: message.ttl,
             live: message.live,
+            support: route.support,
+            as_group: route.as_group,
             sent: self.now,
         };
         let encoded_len = encoded_len(&wire);
@@ -60,7 +68,11 @@ impl Loopback {
         self.check_in_flight(route.receivers.len())?;
 
         let item_ts = self.own_time();
-        let own_sender = route.own.map_or(Sender::Contact, Sender::Member);
+        let own_sender = match route.own {
+            Some(_) if route.as_group => Sender::Channel,
+            Some(own) => Sender::Member(own),
+            None => Sender::Contact,
+        };
         let expires =
             message.ttl.map(|ttl| self.now.saturating_add(Duration::from_secs(ttl.into())));
         let body = ReceivedItem {
@@ -78,6 +90,7 @@ impl Loopback {
             edited: false,
             live: message.live,
             ttl: message.ttl,
+            support: route.support.zip(route.own).map(|(of, own)| SupportChat::of(of, own)),
         };
         let unreceived = route.receivers.len();
         let stored = Stored { own: true, deleted: false, unreceived, expires, body };
@@ -99,7 +112,7 @@ impl Loopback {
         chat: Chat,
         message: &ComposedMessage<'_>,
     ) -> Result<(), SendError> {
-        let route = self.route(profile, chat)?;
+        let route = self.route_of(profile, chat, message)?;
         let sender = self.known_profile(profile)?;
         sender.checked_mentions(chat, message)?;
         self.quote(sender, chat, message, route.own).map(drop)
@@ -134,7 +147,7 @@ impl Loopback {
     ) -> Result<(), ChangeError> {
         let message = message.into();
         self.handle_timeout(now);
-        let route = self.route(profile, chat)?;
+        let route = self.route_again(profile, chat, item)?;
         let sender = self.known_profile(profile)?;
         let mentions = sender.checked_mentions(chat, &message)?;
         let stored = sender.own_item(chat, item)?;
@@ -145,6 +158,8 @@ impl Loopback {
             quote: None,
             ttl: stored.body.ttl,
             live: message.live,
+            support: route.support,
+            as_group: route.as_group,
             sent: self.now,
         };
         let own_id = self.new_message_id();
@@ -176,7 +191,7 @@ impl Loopback {
         item: ItemId,
     ) -> Result<(), ChangeError> {
         self.handle_timeout(now);
-        let route = self.route(profile, chat)?;
+        let route = self.route_again(profile, chat, item)?;
         let shared_msg_id = self.known_profile(profile)?.own_item(chat, item)?.body.shared_msg_id;
         self.check_in_flight(route.receivers.len())?;
         let unknown = SendError::UnknownProfile { profile };
@@ -248,14 +263,67 @@ impl Loopback {
         }
     }
 
-    fn route(&self, profile: ProfileId, chat: Chat) -> Result<Route, SendError> {
+    /// Where a new message goes.
+    fn route_of(
+        &self,
+        profile: ProfileId,
+        chat: Chat,
+        message: &ComposedMessage<'_>,
+    ) -> Result<Route, SendError> {
+        let support = match (chat, message.scope) {
+            (Chat::Group(id), Some(scope)) => {
+                let membership = self.known_profile(profile)?.membership(id)?;
+                match scope {
+                    Scope::Support => Some(membership.own),
+                    Scope::MemberSupport(group_member_id) => {
+                        let known = membership.by_group_member_id(group_member_id);
+                        let unknown = SendError::GroupMemberNotFound { group_member_id };
+                        Some(known.ok_or(unknown)?.0)
+                    }
+                }
+            }
+            _ => None,
+        };
+        self.route(profile, chat, support, message.as_group)
+    }
+
+    /// Where an item went that changes now. An item that is not there goes nowhere, which is found
+    /// out later.
+    fn route_again(
+        &self,
+        profile: ProfileId,
+        chat: Chat,
+        item: ItemId,
+    ) -> Result<Route, SendError> {
+        let known = self.known_profile(profile)?;
+        let body = known.items.get(chat, item).map(|stored| &stored.body);
+        let support = match (chat, body.and_then(|body| body.support)) {
+            (Chat::Group(id), Some(SupportChat::Own)) => Some(known.membership(id)?.own),
+            (_, Some(SupportChat::Of { member })) => Some(member),
+            _ => None,
+        };
+        let as_group = body.is_some_and(|body| body.sender == Sender::Channel);
+        self.route(profile, chat, support, as_group)
+    }
+
+    fn route(
+        &self,
+        profile: ProfileId,
+        chat: Chat,
+        support: Option<MemberId>,
+        as_group: bool,
+    ) -> Result<Route, SendError> {
         let sender = self.known_profile(profile)?;
         match chat {
             Chat::Direct(id) => {
                 let contact = sender.contacts.get(&id);
                 let contact = contact.ok_or(SendError::ContactNotFound { contact: id })?;
+                if contact.status != ContactStatus::Active {
+                    return Err(SendError::ContactNotActive { contact: id });
+                }
                 let receiver = (contact.peer, Chat::Direct(contact.mirror), Sender::Contact);
-                Ok(Route { own: None, receivers: Vec::from([receiver]) })
+                let receivers = Vec::from([receiver]);
+                Ok(Route { own: None, support: None, as_group: false, receivers })
             }
             Chat::Group(id) => {
                 let membership = sender.membership(id)?;
@@ -263,13 +331,30 @@ impl Loopback {
                     return Err(SendError::MemberLeft { group: id });
                 }
                 let own = membership.own;
-                let seats = self.groups.get(membership.group.0).map_or(&[][..], |g| &g.seats);
-                let receivers = seats
+                let group = self.groups.get(membership.group.0);
+                let owner = group.and_then(super::setup::Group::owner);
+                let is_channel = group.is_some_and(|group| group.is_channel);
+                let role = |required| Err(SendError::Role { group: id, required });
+                if owner != Some(own) {
+                    match support {
+                        Some(of) if of != own => return role("moderator"),
+                        None if is_channel => return role("author"),
+                        _ if as_group => return role("owner"),
+                        _ => {}
+                    }
+                }
+                let as_group = (as_group || is_channel) && support.is_none();
+                let from = if as_group { Sender::Channel } else { Sender::Member(own) };
+                let hears = |member: MemberId| {
+                    support.is_none_or(|of| of == member || owner == Some(member))
+                };
+                let receivers = group
+                    .map_or(&[][..], |group| &group.seats)
                     .iter()
-                    .filter(|seat| seat.active && seat.member != own)
-                    .map(|seat| (seat.profile, Chat::Group(seat.group_id), Sender::Member(own)))
+                    .filter(|seat| seat.active && seat.member != own && hears(seat.member))
+                    .map(|seat| (seat.profile, Chat::Group(seat.group_id), from))
                     .collect();
-                Ok(Route { own: Some(own), receivers })
+                Ok(Route { own: Some(own), support, as_group, receivers })
             }
         }
     }
@@ -444,6 +529,8 @@ fn encoded_len(wire: &Wire) -> usize {
     message.mentions = &mentions;
     message.live = wire.live;
     message.ttl = wire.ttl.map(u64::from);
+    message.as_group = wire.as_group;
+    message.member_scope = wire.support.as_ref().map(MemberId::get);
     message.quote = wire.quote.as_ref().map(|quoted| {
         let mut quote = WireQuote::new(&quoted.text, quoted.shared_msg_id.get(), &quoted.sent_at);
         quote.member_id = quoted.member.as_ref().map(MemberId::get);

@@ -21,8 +21,10 @@ use super::delivery::Parcel;
 use super::error::{ServiceRequestError, ServiceResponseError, SetupError};
 use super::event::Event;
 use super::faults::Journey;
-use super::request::{AddressSettings, LinkKeys};
+use super::link::LinkKeys;
+use super::request::AddressSettings;
 use super::{Loopback, ProfileId, normalise};
+use crate::discovery::link::LinkKind;
 use crate::json::Object;
 #[cfg(feature = "sign")]
 use crate::rpc::sign::ED25519_SIGNATURE_LEN;
@@ -189,7 +191,10 @@ struct Received {
 #[derive(Debug)]
 pub(super) struct Address {
     pub(super) profile: ProfileId,
-    pub(super) has_ratchet_keys: bool,
+    /// The ratchet keys that whoever looks behind the short link finds.
+    pub(super) ratchet_keys: Option<String>,
+    /// Those that the full link has had since the address was made.
+    pub(super) full_link_keys: Option<String>,
     pub(super) is_deleted: bool,
     pub(super) keys: LinkKeys,
     pub(super) settings: AddressSettings,
@@ -354,11 +359,14 @@ impl Loopback {
         if self.address_of(profile).is_some() {
             return Err(SetupError::DuplicateAddress { profile });
         }
+        let keys = LinkKeys::new(LinkKind::Contact, &mut self.keys);
+        let ratchet_keys = ratchet_keys.then(|| self.keys.key(56));
         let made = Address {
             profile,
-            has_ratchet_keys: ratchet_keys,
+            full_link_keys: ratchet_keys.clone(),
+            ratchet_keys,
             is_deleted: false,
-            keys: LinkKeys::new(&mut self.keys),
+            keys,
             settings: AddressSettings::new(),
         };
         // A profile that has deleted its address gets the same number again, with other links: so
@@ -404,8 +412,22 @@ impl Loopback {
     /// # Errors
     /// [`SetupError::UnknownAddress`]
     pub fn add_ratchet_keys(&mut self, address: ServiceAddress) -> Result<(), SetupError> {
+        let known = self.address(address).ok_or(SetupError::UnknownAddress { address })?;
+        if known.ratchet_keys.is_none() {
+            self.rotate_ratchet_keys(address)?;
+        }
+        Ok(())
+    }
+
+    /// Gives an address new ratchet keys behind its short link, or its first ones: the core's
+    /// `/_rotate_address_keys`. Requests with older keys are served all the same.
+    ///
+    /// # Errors
+    /// [`SetupError::UnknownAddress`]
+    pub fn rotate_ratchet_keys(&mut self, address: ServiceAddress) -> Result<(), SetupError> {
+        let made = self.keys.key(56);
         let known = self.address_mut(address).ok_or(SetupError::UnknownAddress { address })?;
-        known.has_ratchet_keys = true;
+        known.ratchet_keys = Some(made);
         Ok(())
     }
 
@@ -504,7 +526,7 @@ impl Loopback {
         let signed = sign(self, &data)?;
         let address = self.address(target);
         let address = address.ok_or(ServiceRequestError::UnknownAddress { address: target })?;
-        if !address.has_ratchet_keys {
+        if address.ratchet_keys.is_none() {
             return Err(ServiceRequestError::NoRatchetKeys);
         }
         let to = address.profile;

@@ -4,6 +4,7 @@ use alloc::{string::String, vec::Vec};
 
 use super::error::SetupError;
 use super::event::{Event, MemberChange};
+use super::link::LinkKeys;
 use super::profile::Profile;
 use super::{GroupRef, Loopback, ProfileId, name, record};
 use crate::chat::{Chat, ContactId, GroupId, GroupMemberId, Me, MemberId};
@@ -14,6 +15,10 @@ pub(super) struct Group {
     /// The core's `GroupProfile`, as the core writes it.
     pub(super) record: String,
     pub(super) seats: Vec<Seat>,
+    /// Whether it is a channel: its owner speaks as the channel, and subscribers read.
+    pub(super) is_channel: bool,
+    /// The link by which one joins.
+    pub(super) link: Option<LinkKeys>,
 }
 
 impl Group {
@@ -109,17 +114,31 @@ impl Loopback {
         a: ProfileId,
         b: ProfileId,
     ) -> Result<(ContactId, ContactId), SetupError> {
+        self.connect_as([a, b], [None, None])
+    }
+
+    /// The same, each under its own record or under a made-up one.
+    pub(super) fn connect_as(
+        &mut self,
+        [a, b]: [ProfileId; 2],
+        [as_a, as_b]: [Option<String>; 2],
+    ) -> Result<(ContactId, ContactId), SetupError> {
         let (known_a, known_b) = (self.set_up(a)?, self.set_up(b)?);
         if a == b {
             return Err(SetupError::SameProfile { profile: a });
         }
         let (b_of_a, a_of_b) = (known_a.next_contact_id(), known_b.next_contact_id());
-        let (name_a, name_b) = (known_a.display_name.clone(), known_b.display_name.clone());
+        let name = |known: &Profile, shown: Option<&String>| match shown {
+            Some(record) => record::display_name(record),
+            None => known.display_name.clone(),
+        };
+        let (name_a, name_b) = (name(known_a, as_a.as_ref()), name(known_b, as_b.as_ref()));
+        let (hides_a, hides_b) = (as_a.is_some(), as_b.is_some());
         if let Some(profile) = self.profile_mut(a) {
-            profile.add_contact(b, &name_b, a_of_b);
+            profile.add_contact(b, &name_b, a_of_b, as_a, hides_b);
         }
         if let Some(profile) = self.profile_mut(b) {
-            profile.add_contact(a, &name_a, b_of_a);
+            profile.add_contact(a, &name_a, b_of_a, as_b, hides_a);
         }
         Ok((b_of_a, a_of_b))
     }
@@ -129,10 +148,43 @@ impl Loopback {
     /// # Errors
     /// [`SetupError::UnknownProfile`], [`SetupError::InvalidDisplayName`]
     pub fn create_group(&mut self, owner: ProfileId, name: &str) -> Result<GroupRef, SetupError> {
+        self.create(owner, name, false)
+    }
+
+    /// Makes a channel: its owner's messages are the channel's own, and who joins reads.
+    ///
+    /// # Errors
+    /// [`SetupError::UnknownProfile`], [`SetupError::InvalidDisplayName`]
+    ///
+    /// ```
+    /// use agentwire_core::{chat::{Chat, Sender}, loopback::{Event, Loopback}, time::Instant};
+    /// let mut net = Loopback::new(1);
+    /// let (ann, bot) = (net.add_profile("ann").unwrap(), net.add_profile("bot").unwrap());
+    /// let news = net.create_channel(ann, "news").unwrap();
+    /// let of_bot = net.join(news, bot).unwrap();
+    /// net.poll_event(ann);
+    ///
+    /// let of_ann = net.group_id(news, ann).unwrap();
+    /// net.send(Instant::ZERO, ann, Chat::Group(of_ann), "hello").unwrap();
+    /// let Some(Event::NewItem(item)) = net.poll_event(bot) else { panic!() };
+    /// assert_eq!(item.sender, Sender::Channel);
+    /// assert!(net.send(Instant::ZERO, bot, Chat::Group(of_bot), "me too").is_err());
+    /// ```
+    pub fn create_channel(&mut self, owner: ProfileId, name: &str) -> Result<GroupRef, SetupError> {
+        self.create(owner, name, true)
+    }
+
+    fn create(
+        &mut self,
+        owner: ProfileId,
+        name: &str,
+        is_channel: bool,
+    ) -> Result<GroupRef, SetupError> {
         self.set_up(owner)?;
         check_name(name)?;
         let group = GroupRef(self.groups.len());
-        self.groups.push(Group { record: record::named(name), seats: Vec::new() });
+        let record = record::named(name);
+        self.groups.push(Group { record, seats: Vec::new(), is_channel, link: None });
         self.join(group, owner)?;
         Ok(group)
     }
@@ -222,6 +274,10 @@ impl Loopback {
         let seat = seat.ok_or(SetupError::NotMember { profile, group })?;
         seat.active = false;
         let member = seat.member;
+        if known.owner() == Some(member) {
+            // The link was the owner's.
+            known.link = None;
+        }
         for (other, group_id) in told {
             let membership = self.profile_mut(other).and_then(|p| p.groups.get_mut(&group_id));
             let Some(membership) = membership else { continue };

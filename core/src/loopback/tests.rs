@@ -299,8 +299,7 @@ fn a_deleted_item_cannot_be_quoted() {
     let sent = pair.ann_sends("ping");
     let received = items(&mut pair.net, pair.bot)[0].item;
     pair.net.delete(NOW, pair.ann, pair.to_bot, sent.item).unwrap();
-    let deleted =
-        Event::ItemDeleted { chat: pair.to_ann, item: received, deletion: Deletion::BySender };
+    let deleted = Event::ItemDeleted { chat: pair.to_ann, item: received };
     assert_eq!(events(&mut pair.net, pair.bot), [deleted]);
     let quoting = |item| ComposedMessage::new("pong").quoting(item);
     let refused = pair.net.send(NOW, pair.bot, pair.to_ann, quoting(received));
@@ -437,6 +436,8 @@ fn received_mentions_are_those_in_the_text() {
         quote: None,
         ttl: None,
         live: false,
+        support: None,
+        as_group: false,
         sent: NOW,
     };
     let kept = |wire: &delivery::Wire| {
@@ -690,9 +691,11 @@ fn a_message_disappears_after_its_time_to_live() {
     let end = NOW + Duration::from_secs(60);
     assert_eq!(pair.net.poll_timeout(), Some(end));
     pair.net.handle_timeout(end);
-    let gone = |chat, item| Event::ItemDeleted { chat, item, deletion: Deletion::Timed };
-    assert_eq!(events(&mut pair.net, pair.bot), [gone(pair.to_ann, received.item)]);
-    assert_eq!(events(&mut pair.net, pair.ann), [gone(pair.to_bot, sent.item)]);
+    let gone = Event::ItemExpired { is_own: false, item: received.clone() };
+    assert_eq!(events(&mut pair.net, pair.bot), [gone]);
+    let gone = events(&mut pair.net, pair.ann);
+    let [Event::ItemExpired { is_own: true, item }] = &gone[..] else { panic!("{gone:?}") };
+    assert_eq!((item.chat, item.item, item.text.as_str()), (pair.to_bot, sent.item, "psst"));
     let quoting = ComposedMessage::new("r").quoting(received.item);
     let refused = pair.net.send(end, pair.bot, pair.to_ann, quoting);
     assert_eq!(refused, Err(SendError::ChatItemNotFound { item: received.item }));

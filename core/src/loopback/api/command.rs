@@ -12,9 +12,10 @@ use crate::chat::{Chat, ContactId, GroupId, GroupMemberId, ItemId};
 use crate::discovery::link::{Link, LinkForm, LinkKind};
 use crate::discovery::name::{Name, NameKind};
 use crate::json::{Object, Str, Value};
+use crate::loopback::ChatDeletion;
 use crate::simplex::ContactRequestId;
-use crate::simplex::command::Page;
 use crate::simplex::command::grammar::*;
+use crate::simplex::command::{ChatRef, Page};
 
 /// A command. Where `user` is none, the command means the active user.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ pub(super) enum Command<'a> {
     },
     Members(GroupId),
     GetChat {
-        chat: Chat,
+        chat: ChatRef,
         page: Page,
         search: Option<&'a str>,
     },
@@ -49,7 +50,7 @@ pub(super) enum Command<'a> {
     },
     Read(Option<Chat>),
     Send {
-        chat: Chat,
+        to: ChatRef,
         live: bool,
         ttl: Option<u32>,
         messages: Vec<Composed>,
@@ -114,6 +115,22 @@ pub(super) enum Command<'a> {
         incognito: bool,
         link: &'a str,
     },
+    Invite {
+        user: Option<i64>,
+        incognito: bool,
+    },
+    Leave(GroupId),
+    DeleteChat {
+        chat: Chat,
+        what: ChatDeletion,
+        notify: bool,
+    },
+    DeleteConnection(i64),
+    GroupLink {
+        group: GroupId,
+        wish: GroupLinkWish,
+    },
+    RotateAddressKeys(i64),
     Accept {
         incognito: bool,
         request: ContactRequestId,
@@ -137,6 +154,14 @@ pub(super) struct Composed {
     pub(super) is_text: bool,
     pub(super) quoted: Option<ItemId>,
     pub(super) mentions: Vec<(String, GroupMemberId)>,
+}
+
+/// What is to happen to the link of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum GroupLinkWish {
+    Create,
+    Show,
+    Delete,
 }
 
 /// The core's `CIDeleteMode`.
@@ -177,7 +202,7 @@ pub(super) fn parse(text: &str) -> Option<Command<'_>> {
 
 type Alternative = for<'a> fn(&mut Input<'a>) -> Option<Command<'a>>;
 
-const ALTERNATIVES: [Alternative; 33] = [
+const ALTERNATIVES: [Alternative; 37] = [
     create_user,
     users,
     activate_user,
@@ -190,6 +215,9 @@ const ALTERNATIVES: [Alternative; 33] = [
     send,
     update,
     delete,
+    delete_chat,
+    leave,
+    group_link,
     read,
     accept,
     reject,
@@ -206,6 +234,7 @@ const ALTERNATIVES: [Alternative; 33] = [
     delete_address,
     show_address,
     short_link_address,
+    rotate_address_keys,
     address_settings,
     service_request,
     service_response,
@@ -278,7 +307,7 @@ fn get_chats<'a>(input: &mut Input<'a>) -> Option<Command<'a>> {
 
 fn get_chat<'a>(input: &mut Input<'a>) -> Option<Command<'a>> {
     input.word_of(GET_CHAT)?;
-    let chat = input.chat()?;
+    let chat = input.chat_ref()?;
     input.space()?;
     let item = |input: &mut Input<'a>| {
         let item = input.decimal().map(ItemId)?;
@@ -304,10 +333,6 @@ fn get_chat<'a>(input: &mut Input<'a>) -> Option<Command<'a>> {
 fn send<'a>(input: &mut Input<'a>) -> Option<Command<'a>> {
     input.word_of(SEND)?;
     let to = input.chat_ref()?;
-    if to.scope.is_some() || to.as_group {
-        input.text();
-        return Some(Command::NotDone);
-    }
     let live = input.switch(OPTION_LIVE, false);
     let ttl = if input.option(OPTION_TTL) {
         if input.has("default") { None } else { Some(u32::try_from(input.decimal()?).ok()?) }
@@ -326,7 +351,7 @@ fn send<'a>(input: &mut Input<'a>) -> Option<Command<'a>> {
         let text = String::from(input.text());
         Vec::from([Composed { text, is_text: true, quoted: None, mentions: Vec::new() }])
     };
-    (!messages.is_empty()).then_some(Command::Send { chat: to.chat, live, ttl, messages })
+    (!messages.is_empty()).then_some(Command::Send { to, live, ttl, messages })
 }
 
 /// `ComposedMessage` and `UpdatedMessage`: content, and what there may be besides.
@@ -383,6 +408,54 @@ fn delete<'a>(input: &mut Input<'a>) -> Option<Command<'a>> {
         _ => return None,
     };
     Some(Command::Delete { chat, items, mode })
+}
+
+/// A conversation or a connection that waits, and what of it: everything unless it is said.
+fn delete_chat<'a>(input: &mut Input<'a>) -> Option<Command<'a>> {
+    input.tag("/_delete ")?;
+    let connection = if input.has(":") { Some(input.decimal()?) } else { None };
+    let chat = if connection.is_none() { Some(input.chat()?) } else { None };
+    let what = match () {
+        () if input.has(" messages") => ChatDeletion::Messages,
+        () if input.has(" entity") => ChatDeletion::Entity,
+        () => {
+            input.has(" full");
+            ChatDeletion::Full
+        }
+    };
+    let notify = what == ChatDeletion::Messages || input.switch("notify=", true);
+    Some(match (chat, connection) {
+        (Some(chat), _) => Command::DeleteChat { chat, what, notify },
+        (None, connection) => Command::DeleteConnection(connection?),
+    })
+}
+
+fn leave<'a>(input: &mut Input<'a>) -> Option<Command<'a>> {
+    input.tag("/_leave #")?;
+    input.decimal().map(GroupId).map(Command::Leave)
+}
+
+/// Who joins by a link is a member here, so no other role can be asked for.
+fn group_link<'a>(input: &mut Input<'a>) -> Option<Command<'a>> {
+    let wishes = [
+        ("/_create link #", GroupLinkWish::Create),
+        ("/_get link #", GroupLinkWish::Show),
+        ("/_delete link #", GroupLinkWish::Delete),
+    ];
+    let (_, wish) = wishes.into_iter().find(|(words, _)| input.has(words))?;
+    let group = GroupId(input.decimal()?);
+    if wish == GroupLinkWish::Create && !input.has(" member") && input.end().is_none() {
+        let roles = ["relay", "observer", "author", "moderator", "admin", "owner"];
+        input.space()?;
+        let role = input.word()?;
+        return roles.contains(&role).then_some(Command::NotDone);
+    }
+    Some(Command::GroupLink { group, wish })
+}
+
+fn rotate_address_keys<'a>(input: &mut Input<'a>) -> Option<Command<'a>> {
+    input.word_of(ROTATE_ADDRESS_KEYS)?;
+    input.decimal().map(Command::RotateAddressKeys)
 }
 
 fn read<'a>(input: &mut Input<'a>) -> Option<Command<'a>> {
@@ -503,7 +576,7 @@ fn connect<'a>(input: &mut Input<'a>) -> Option<Command<'a>> {
     let incognito = input.switch(OPTION_INCOGNITO, false);
     if input.end().is_some() {
         input.text();
-        return Some(Command::NotDone);
+        return Some(Command::Invite { user, incognito });
     }
     input.space()?;
     let link = input.word()?;
@@ -523,7 +596,7 @@ fn connect_by_link<'a>(input: &mut Input<'a>) -> Option<Command<'a>> {
     let incognito = input.option(WORD_INCOGNITO) || input.option("i");
     if input.end().is_some() {
         input.text();
-        return Some(Command::NotDone);
+        return Some(Command::Invite { user: None, incognito });
     }
     input.space()?;
     let link = input.word()?;
@@ -681,7 +754,7 @@ mod tests {
 
     fn send(text: &str) -> Option<(Chat, bool, Option<u32>, usize)> {
         match parse(text)? {
-            Command::Send { chat, live, ttl, messages } => Some((chat, live, ttl, messages.len())),
+            Command::Send { to, live, ttl, messages } => Some((to.chat, live, ttl, messages.len())),
             other => panic!("{other:?}"),
         }
     }
@@ -749,6 +822,8 @@ mod tests {
         let key = "MC4CAQAwBQYDK2VwBCIEIDfEfevydXXfKajz3sRkcQ7RPvfWUPoq6pu1TYHV1DEe";
         let user = UserId(1);
         let chat = Chat::Group(GroupId(2)).into();
+        let support = ChatRef::from(Chat::Group(GroupId(2)))
+            .scope(written::Scope::MemberSupport(GroupMemberId(3)));
         let mut options = SendOptions::default();
         (options.live, options.ttl) = (Some(true), Some(Ttl::Seconds(9)));
         let mentions = [("bot", GroupMemberId(7))];
@@ -761,6 +836,7 @@ mod tests {
             written::Command::Start(Start { service_requests: Some(true), ..Start::default() }),
             written::Command::Stop,
             written::Command::Send { to: chat, options, messages: &messages },
+            written::Command::Send { to: support, options, messages: &messages },
             written::Command::ConnectPlan { user, target: short },
             written::Command::Connect {
                 user,
@@ -773,6 +849,7 @@ mod tests {
             written::Command::ShowAddress(user),
             written::Command::ShortLinkAddress { user, pq_ratchet: Some(false) },
             written::Command::AddressSettings { user, pq_ratchet: None, settings },
+            written::Command::RotateAddressKeys(user),
             written::Command::SetProfile { user, profile: object },
             written::Command::SetGroupProfile { group: GroupId(2), profile: object },
             written::Command::SetContactPreferences { contact: ContactId(3), preferences: object },
@@ -876,6 +953,53 @@ mod tests {
         ] {
             let text: String = text;
             assert_eq!(parse(&text).is_some(), is_command, "{text}");
+        }
+    }
+
+    /// simplex-chat `Commands.hs`, `chatDeleteMode`; `bots/api/TYPES.md`, `ChatDeleteMode`.
+    #[test]
+    fn a_chat_is_deleted_with_everything_unless_it_is_said() {
+        let read = |rest: &str| {
+            let text = alloc::format!("/_delete {rest}");
+            match parse(&text) {
+                Some(Command::DeleteChat { chat, what, notify }) => Some((chat, what, notify)),
+                _ => None,
+            }
+        };
+        let (contact, group) = (Chat::Direct(ContactId(4)), Chat::Group(GroupId(7)));
+        for (rest, expected) in [
+            ("@4", Some((contact, ChatDeletion::Full, true))),
+            ("@4 full", Some((contact, ChatDeletion::Full, true))),
+            ("@4 full notify=off", Some((contact, ChatDeletion::Full, false))),
+            ("@4 notify=off", Some((contact, ChatDeletion::Full, false))),
+            ("#7 entity notify=on", Some((group, ChatDeletion::Entity, true))),
+            ("#7 messages", Some((group, ChatDeletion::Messages, true))),
+            ("#7 messages notify=off", None),
+            ("@4 all", None),
+            ("#7(_support)", None),
+            ("4", None),
+        ] {
+            assert_eq!(read(rest), expected, "{rest}");
+        }
+        assert!(matches!(parse("/_delete :5"), Some(Command::DeleteConnection(5))));
+    }
+
+    #[test]
+    fn an_invitation_is_asked_for_by_leaving_the_link_out() {
+        for (text, expected) in [
+            ("/_connect 1", Some((Some(1), false))),
+            ("/_connect 1 incognito=on", Some((Some(1), true))),
+            ("/connect", Some((None, false))),
+            ("/c i", Some((None, true))),
+            ("/c incognito ", Some((None, true))),
+            ("/_connect", None),
+            ("/_connect 1 incognito=yes", None),
+        ] {
+            let read = match parse(text) {
+                Some(Command::Invite { user, incognito }) => Some((user, incognito)),
+                _ => None,
+            };
+            assert_eq!(read, expected, "{text}");
         }
     }
 

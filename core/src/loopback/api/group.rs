@@ -1,9 +1,12 @@
 //! What the core shows of a group: the group itself and its members.
 
-use crate::chat::{GroupId, MemberId};
+use crate::chat::{Chat, GroupId, MemberId};
 use crate::json::{Object, Writer};
 use crate::loopback::profile::{KnownMember, Membership};
+use crate::loopback::{SendError, SupportChat};
+use crate::simplex::command::{ChatRef, Scope};
 
+use super::item::truth;
 use super::view::{View, connection, local_profile, versions};
 
 /// The features of groups and what they are by default (simplex-chat `Types/Preferences.hs`,
@@ -40,7 +43,8 @@ impl View<'_> {
         let Some(membership) = self.membership(id) else { return };
         let created = self.beginning();
         let current = membership.members.values().filter(|member| member.active).count();
-        out.raw("{\"groupId\":").int(id.0).raw(",\"useRelays\":false");
+        out.raw("{\"groupId\":").int(id.0);
+        out.raw(",\"useRelays\":").raw(truth(self.is_channel(id)));
         out.raw(",\"localDisplayName\":").string(&membership.local_name);
         out.raw(",\"groupProfile\":").raw(record).raw(",\"localAlias\":\"\"");
         out.raw(",\"fullGroupPreferences\":");
@@ -97,10 +101,7 @@ impl View<'_> {
         let number = known.group_member_id.0;
         let is_self = self.membership(id).is_some_and(|membership| membership.own == member);
         let is_owner = self.is_owner(id, member);
-        let contact = self.known().and_then(|profile| {
-            let mut contacts = profile.contacts.iter();
-            contacts.find(|(_, contact)| contact.peer == known.profile).map(|(id, _)| id.0)
-        });
+        let contact = self.known().and_then(|profile| profile.known_by_name(known.profile));
         let category = match (is_self, is_owner) {
             (true, _) => "user",
             (false, true) => "host",
@@ -113,7 +114,7 @@ impl View<'_> {
         };
         out.raw("{\"groupMemberId\":").int(number).raw(",\"groupId\":").int(id.0);
         out.raw(",\"indexInGroup\":").int(number).raw(",\"memberId\":").string(member.get());
-        out.raw(",\"memberRole\":").string(role(is_owner));
+        out.raw(",\"memberRole\":").string(self.role(id, member));
         out.raw(",\"memberCategory\":").string(category);
         out.raw(",\"memberStatus\":").string(status);
         out.raw(",\"memberSettings\":{\"showMessages\":true},\"blockedByAdmin\":false");
@@ -121,13 +122,13 @@ impl View<'_> {
         out.raw("},\"localDisplayName\":").string(&known.local_name);
         out.raw(",\"memberProfile\":");
         local_profile(number, self.net.record(known.profile).unwrap_or("{}"), out);
-        if let Some(contact) = contact.filter(|_| !is_self) {
-            out.raw(",\"memberContactId\":").int(contact);
+        if let Some((contact, _)) = contact.filter(|_| !is_self) {
+            out.raw(",\"memberContactId\":").int(contact.0);
         }
         out.raw(",\"memberContactProfileId\":").int(number);
         if !is_self {
             out.raw(",\"activeConn\":");
-            connection(number, "member", &created, out);
+            connection(number, "member", &created, false, out);
         }
         out.raw(",\"memberChatVRange\":");
         versions(out);
@@ -140,15 +141,36 @@ impl View<'_> {
         self.owner(id) == Some(member)
     }
 
+    /// Who has created the group owns it. Others are members, or read a channel.
+    pub(super) fn role(&self, id: GroupId, member: MemberId) -> &'static str {
+        match (self.is_owner(id, member), self.is_channel(id)) {
+            (true, _) => "owner",
+            (false, true) => "observer",
+            (false, false) => "member",
+        }
+    }
+
+    fn is_channel(&self, id: GroupId) -> bool {
+        let group = self.membership(id).and_then(|known| self.net.groups.get(known.group.0));
+        group.is_some_and(|group| group.is_channel)
+    }
+
+    /// The support chat that a command means.
+    pub(super) fn support_chat(&self, of: ChatRef) -> Result<Option<SupportChat>, SendError> {
+        let (Chat::Group(id), Some(scope)) = (of.chat, of.scope) else { return Ok(None) };
+        let membership = self.membership(id).ok_or(SendError::GroupNotFound { group: id })?;
+        let Scope::MemberSupport(group_member_id) = scope else {
+            return Ok(Some(SupportChat::Own));
+        };
+        let known = membership.by_group_member_id(group_member_id);
+        let (member, _) = known.ok_or(SendError::GroupMemberNotFound { group_member_id })?;
+        Ok(Some(SupportChat::of(member, membership.own)))
+    }
+
     /// Who has created the group.
     pub(super) fn owner(&self, id: GroupId) -> Option<MemberId> {
         self.net.groups.get(self.membership(id)?.group.0)?.owner()
     }
-}
-
-/// There are two roles here: who has created the group owns it.
-pub(super) const fn role(is_owner: bool) -> &'static str {
-    if is_owner { "owner" } else { "member" }
 }
 
 fn full_preferences(record: &str, out: &mut Writer<'_>) {

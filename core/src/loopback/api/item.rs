@@ -7,11 +7,10 @@ use alloc::string::String;
 
 use crate::chat::{Chat, Sender};
 use crate::json::{Writer, to_text};
-use crate::loopback::event::{ItemStatus, Quote, QuoteDirection, ReceivedItem};
+use crate::loopback::event::{ItemStatus, Quote, QuoteDirection, ReceivedItem, SupportChat};
 use crate::loopback::mention::{self, Style};
 use crate::loopback::profile::Stored;
 
-use super::group::role;
 use super::view::View;
 
 /// How far an own item has come: the core's `CIStatus` of sent items.
@@ -27,7 +26,7 @@ pub(super) enum Status {
 
 impl View<'_> {
     /// The core's `ChatInfo`.
-    pub(super) fn chat_info(&self, chat: Chat, out: &mut Writer<'_>) {
+    pub(super) fn chat_info(&self, chat: Chat, support: Option<SupportChat>, out: &mut Writer<'_>) {
         match chat {
             Chat::Direct(contact) => {
                 out.raw("{\"type\":\"direct\",\"contact\":");
@@ -36,6 +35,14 @@ impl View<'_> {
             Chat::Group(group) => {
                 out.raw("{\"type\":\"group\",\"groupInfo\":");
                 self.group(group, out);
+                if let Some(support) = support {
+                    out.raw(",\"groupChatScope\":{\"type\":\"memberSupport\"");
+                    if let SupportChat::Of { member } = support {
+                        out.raw(",\"groupMember_\":");
+                        self.member(group, member, out);
+                    }
+                    out.raw("}");
+                }
             }
         }
         out.raw("}");
@@ -44,7 +51,7 @@ impl View<'_> {
     /// The core's `AChatItem` of an item in the database.
     pub(super) fn item(&self, stored: &Stored, status: Status, out: &mut Writer<'_>) {
         out.raw("{\"chatInfo\":");
-        self.chat_info(stored.body.chat, out);
+        self.chat_info(stored.body.chat, stored.body.support, out);
         out.raw(",\"chatItem\":");
         self.chat_item(stored, status, out);
         out.raw("}");
@@ -53,9 +60,18 @@ impl View<'_> {
     /// An item as an event reports it, with the text that it had then.
     pub(super) fn reported(&self, body: &ReceivedItem, out: &mut Writer<'_>) {
         out.raw("{\"chatInfo\":");
-        self.chat_info(body.chat, out);
+        self.chat_info(body.chat, body.support, out);
         out.raw(",\"chatItem\":");
         self.body(body, None, false, out);
+        out.raw("}");
+    }
+
+    /// An item that is no longer in the database.
+    pub(super) fn expired(&self, body: &ReceivedItem, is_own: bool, out: &mut Writer<'_>) {
+        out.raw("{\"chatInfo\":");
+        self.chat_info(body.chat, body.support, out);
+        out.raw(",\"chatItem\":");
+        self.body(body, is_own.then_some(Some(ItemStatus::Sent)), false, out);
         out.raw("}");
     }
 
@@ -109,7 +125,9 @@ impl View<'_> {
         out.raw(",\"userMention\":").raw(truth(body.user_mention));
         out.raw(",\"hasLink\":").raw(truth(has_link));
         out.raw(",\"deletable\":").raw(own_truth).raw(",\"editable\":").raw(own_truth);
-        out.raw(",\"showGroupAsSender\":false,\"createdAt\":").string(&body.item_ts);
+        let as_group = own.is_some() && body.sender == Sender::Channel;
+        out.raw(",\"showGroupAsSender\":").raw(truth(as_group));
+        out.raw(",\"createdAt\":").string(&body.item_ts);
         out.raw(",\"updatedAt\":").string(&body.item_ts).raw("},\"content\":{\"type\":");
         out.string(if own.is_some() { "sndMsgContent" } else { "rcvMsgContent" });
         out.raw(",\"msgContent\":");
@@ -154,7 +172,7 @@ impl View<'_> {
             {
                 out.raw(",\"memberRef\":{\"groupMemberId\":").int(number.0);
                 out.raw(",\"displayName\":").string(&known.local_name).raw(",\"memberRole\":");
-                out.string(role(self.is_owner(group, found.member))).raw("}");
+                out.string(self.role(group, found.member)).raw("}");
             }
             out.raw("}");
             before = ",";

@@ -4,6 +4,10 @@ mod command;
 mod group;
 mod input;
 mod item;
+mod leave;
+mod meet;
+#[cfg(test)]
+mod meeting_tests;
 mod not_done;
 mod refusal;
 mod report;
@@ -142,13 +146,12 @@ pub struct Api {
 #[derive(Debug)]
 struct Account {
     is_running: bool,
-    accepts_incognito: bool,
 }
 
 impl Default for Account {
     /// The core's own start: `-p` starts the chat, without service requests.
     fn default() -> Self {
-        Self { is_running: true, accepts_incognito: false }
+        Self { is_running: true }
     }
 }
 

@@ -3,7 +3,7 @@
 
 /// How such commands begin (simplex-chat `Commands.hs`, `chatCommandP`). A prefix that ends in a
 /// letter is a command without more, or one with white space behind it.
-const PREFIXES: [&str; 78] = [
+const PREFIXES: [&str; 71] = [
     "/_abort switch ",
     "/_accept member #",
     "/_add ",
@@ -22,13 +22,9 @@ const PREFIXES: [&str; 78] = [
     "/_connect contact ",
     "/_connect group #",
     "/_create *",
-    "/_create link #",
     "/_create member contact #",
     "/_create tag ",
     "/_db ",
-    "/_delete #",
-    "/_delete @",
-    "/_delete link #",
     "/_delete member ",
     "/_delete reports #",
     "/_delete tag ",
@@ -40,14 +36,12 @@ const PREFIXES: [&str; 78] = [
     "/_get code ",
     "/_get item info ",
     "/_get items ",
-    "/_get link #",
     "/_get relays #",
     "/_get tags ",
     "/_group ",
     "/_hide user ",
     "/_info ",
     "/_join #",
-    "/_leave #",
     "/_member ",
     "/_mute user ",
     "/_network",
@@ -57,7 +51,6 @@ const PREFIXES: [&str; 78] = [
     "/_reaction ",
     "/_relay ",
     "/_remove #",
-    "/_rotate_address_keys ",
     "/_servers ",
     "/_set accept member contacts ",
     "/_set alias ",

@@ -1,14 +1,13 @@
 //! What the core says when it does not do a command: `chatCmdError`.
 //!
-//! Source of the shapes: simplex-chat `Controller.hs`, `ChatError`, `ChatErrorType`; `Store/Shared.hs`,
-//! `StoreError`; simplexmq `Agent/Protocol.hs`, `AgentErrorType`. Those of Service RPC were not seen
-//! in a frame: they follow the encoding of the other errors.
+//! Source of the shapes: simplex-chat `bots/api/TYPES.md`, `ChatError`, `ChatErrorType`, `StoreError`,
+//! `AgentErrorType`, `AgentServiceError`.
 
 use alloc::string::String;
 
 use crate::json::Writer;
 use crate::loopback::{
-    ChangeError, ContactRequestError, RecordError, SendError, ServiceRequestError,
+    ContactRequestError, NameProblem, RecordError, SendError, ServiceRequestError,
     ServiceResponseError,
 };
 use crate::rpc::CoreFailure;
@@ -27,12 +26,18 @@ pub(super) enum Refusal {
     DifferentActiveUser { command: i64, active: i64 },
     /// No display name, and one that would be one.
     InvalidDisplayName { name: String, valid: String },
-    /// The group's owner alone may do this; the group is given as the core shows it.
-    GroupUserRole(String),
+    /// This role or a higher one may do this; the group is given as the core shows it.
+    GroupUserRole(String, &'static str),
+    /// The contact was deleted, as the core shows it.
+    ContactNotActive(String),
+    /// A SimpleX name leads nowhere: its domain as the core shows it, and why.
+    DomainNotReady(String, NameProblem),
     /// A database's error without members.
     Store(&'static str),
     /// A database's error that names a number.
     StoreNumber(&'static str, &'static str, i64),
+    /// A database's error that shows a group.
+    StoreGroup(&'static str, String),
     /// A database's error that names a text.
     StoreText(&'static str, &'static str, String),
     /// There is nothing at the other end of a link.
@@ -92,9 +97,20 @@ impl Refusal {
                 out.raw(chat).raw("\"invalidDisplayName\",\"displayName\":").string(name);
                 out.raw(",\"validName\":").string(valid).raw("}}");
             }
-            Self::GroupUserRole(group) => {
+            Self::GroupUserRole(group, required) => {
                 out.raw(chat).raw("\"groupUserRole\",\"groupInfo\":").raw(group);
-                out.raw(",\"requiredRole\":\"owner\"}}");
+                out.raw(",\"requiredRole\":").string(required).raw("}}");
+            }
+            Self::ContactNotActive(contact) => {
+                out.raw(chat).raw("\"contactNotActive\",\"contact\":").raw(contact).raw("}}");
+            }
+            Self::DomainNotReady(domain, problem) => {
+                out.raw(chat).raw("\"simplexDomainNotReady\",\"simplexDomain\":").raw(domain);
+                out.raw(",\"simplexDomainError\":{\"type\":").string(match problem {
+                    NameProblem::NoValidLink => "noValidLink",
+                    NameProblem::UnknownDomain => "unknownDomain",
+                });
+                out.raw("}}}");
             }
             Self::Store(kind) => {
                 out.raw(store).string(kind).raw("}}");
@@ -102,6 +118,9 @@ impl Refusal {
             Self::StoreNumber(kind, member, number) => {
                 out.raw(store).string(kind).raw(",").string(member).raw(":").int(*number);
                 out.raw("}}");
+            }
+            Self::StoreGroup(kind, group) => {
+                out.raw(store).string(kind).raw(",\"groupInfo\":").raw(group).raw("}}");
             }
             Self::StoreText(kind, member, text) => {
                 out.raw(store).string(kind).raw(",").string(member).raw(":").string(text);
@@ -121,6 +140,9 @@ impl Refusal {
             Self::Service(kind) => {
                 out.raw(agent).raw("\"AGENT\",\"agentErr\":{\"type\":\"A_SERVICE\"");
                 out.raw(",\"serviceError\":{\"type\":").string(kind);
+                if *kind == "rejected" {
+                    out.raw(",\"rejectReason\":\"\"");
+                }
                 out.raw("}}},\"agentConnId\":\"\"}");
             }
         }
@@ -149,18 +171,14 @@ impl From<SendError> for Refusal {
                 Self::StoreNumber("chatItemNotFound", "itemId", item.0)
             }
             SendError::LargeMsg { .. } => Self::Store("largeMsg"),
+            // Whoever can show the contact or the group says more.
+            SendError::ContactNotActive { .. } | SendError::Role { .. } => {
+                Self::internal("the message was not taken")
+            }
             SendError::UnknownProfile { .. } | SendError::TooManyInFlight { .. } => {
                 Self::internal("the loopback has no room")
             }
         }
-    }
-}
-
-/// `not_own` is the error for an item that is not the profile's to change.
-pub(super) fn of_change(error: ChangeError, not_own: &'static str) -> Refusal {
-    match error {
-        ChangeError::Send(error) => error.into(),
-        ChangeError::NotOwn { .. } => Refusal::Chat(not_own),
     }
 }
 

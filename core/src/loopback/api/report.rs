@@ -5,8 +5,9 @@ use alloc::string::String;
 use super::item::Status;
 use super::refusal::Refusal;
 use super::view::View;
+use crate::chat::GroupId;
 use crate::json::{Writer, to_text};
-use crate::loopback::event::{Deletion, Event, MemberChange};
+use crate::loopback::event::{Event, MemberChange};
 use crate::rpc::CoreFailure;
 
 /// The member `resp` of an event; none for what a core does not report, or what is gone by now.
@@ -30,9 +31,12 @@ pub(super) fn report(view: View<'_>, event: &Event) -> Option<String> {
             out.raw(",\"chatItem\":");
             view.reported(item, out);
         }),
-        // What has disappeared by its time is no longer there to be shown.
-        Event::ItemDeleted { deletion: Deletion::Timed, .. } => return None,
-        Event::ItemDeleted { chat, item, .. } => {
+        Event::ItemExpired { is_own, item } => with_user("chatItemsDeleted", &|out| {
+            out.raw(",\"chatItemDeletions\":[{\"deletedChatItem\":");
+            view.expired(item, *is_own, out);
+            out.raw("}],\"byUser\":true,\"timed\":true");
+        }),
+        Event::ItemDeleted { chat, item } => {
             let stored = known.items.get(*chat, *item)?;
             with_user("chatItemsDeleted", &|out| {
                 out.raw(",\"chatItemDeletions\":[{\"deletedChatItem\":");
@@ -73,9 +77,33 @@ pub(super) fn report(view: View<'_>, event: &Event) -> Option<String> {
             out.raw(",\"contact\":");
             view.contact(*contact, out);
         }),
+        Event::ContactConnecting { contact } => with_user("contactConnecting", &|out| {
+            out.raw(",\"contact\":");
+            view.contact(*contact, out);
+        }),
+        Event::ContactSndReady { contact } => with_user("contactSndReady", &|out| {
+            out.raw(",\"contact\":");
+            view.contact(*contact, out);
+        }),
         Event::ContactConnected { contact } => with_user("contactConnected", &|out| {
             out.raw(",\"contact\":");
             view.contact(*contact, out);
+            let shown = known.contacts.get(contact).and_then(|known| known.incognito.as_deref());
+            if let Some(shown) = shown {
+                out.raw(",\"userCustomProfile\":").raw(shown);
+            }
+        }),
+        Event::ContactDeleted { contact } => with_user("contactDeletedByContact", &|out| {
+            out.raw(",\"contact\":");
+            view.contact(*contact, out);
+        }),
+        Event::GroupConnecting { group } => joining(view, "groupLinkConnecting", *group),
+        Event::GroupJoined { group } => joining(view, "userJoinedGroup", *group),
+        Event::GroupDeleted { group, by } => with_user("groupDeleted", &|out| {
+            out.raw(",\"groupInfo\":");
+            view.group(*group, out);
+            out.raw(",\"member\":");
+            view.member(*group, *by, out);
         }),
         Event::ContactUpdated { contact, before } => with_user("contactUpdated", &|out| {
             out.raw(",\"fromContact\":");
@@ -127,6 +155,21 @@ pub(super) fn report(view: View<'_>, event: &Event) -> Option<String> {
         Event::Member { .. } | Event::ServiceResponse(_) | Event::ServiceFailed { .. } => {
             return None;
         }
+    })
+}
+
+/// An event of a profile that joins a group by its link.
+fn joining(view: View<'_>, kind: &str, group: GroupId) -> String {
+    to_text(|out| {
+        out.raw("{\"type\":").string(kind).raw(",\"user\":");
+        view.user(out);
+        out.raw(",\"groupInfo\":");
+        view.group(group, out);
+        if let Some(owner) = view.owner(group) {
+            out.raw(",\"hostMember\":");
+            view.member(group, owner, out);
+        }
+        out.raw("}");
     })
 }
 

@@ -4,21 +4,18 @@ use alloc::{string::String, vec::Vec};
 
 use super::command::{Command, Composed, DeleteMode, ServiceRequest, Settings};
 use super::item::{Status, before_change, truth};
-use super::refusal::{Refusal, of_change};
+use super::refusal::Refusal;
 use super::view::{USER, View};
 use super::{Account, VERSION};
 use crate::chat::{Chat, ContactId, GroupId, ItemId};
-use crate::discovery::link::{Link, LinkForm};
-use crate::discovery::name::Name;
 use crate::json::{Object, Writer, to_text};
 use crate::loopback::event::{ComposedMessage, Event};
-use crate::loopback::request::{AddressSettings, ContactRequested};
+use crate::loopback::request::AddressSettings;
 use crate::loopback::{
-    Loopback, ProfileId, RecordError, SendError, ServiceAddress, ServiceHandle,
+    ChangeError, Loopback, ProfileId, RecordError, SendError, ServiceAddress, ServiceHandle,
     ServiceRequestOptions, SetupError, record,
 };
-use crate::simplex::ContactRequestId;
-use crate::simplex::command::Page;
+use crate::simplex::command::{ChatRef, Page};
 use crate::time::Instant;
 
 /// What a command comes to.
@@ -29,7 +26,7 @@ pub(super) enum Outcome {
     Waits(ServiceHandle),
 }
 
-type Done = Result<String, Refusal>;
+pub(super) type Done = Result<String, Refusal>;
 
 /// One command of one client.
 pub(super) struct Run<'n> {
@@ -82,11 +79,11 @@ impl Run<'_> {
                 }
                 Ok(self.with_user("cmdOk", "user_", |_, _| {}))
             }
-            Command::Send { chat, live, ttl, messages } => self.send(chat, live, ttl, &messages),
+            Command::Send { to, live, ttl, messages } => self.send(to, live, ttl, &messages),
             Command::SendByName { is_group, name, text } => {
                 let chat = self.chat_by_name(is_group, name)?;
                 let message = Composed { text, is_text: true, quoted: None, mentions: Vec::new() };
-                self.send(chat, false, None, &[message])
+                self.send(chat.into(), false, None, &[message])
             }
             Command::Update { chat, item, live, message } => {
                 self.update(chat, item, live, &message)
@@ -114,10 +111,16 @@ impl Run<'_> {
                 self.address_settings(user, ratchet_keys, settings)
             }
             Command::ProfileAddress { user, is_on } => self.profile_address(user, is_on),
+            Command::RotateAddressKeys(user) => self.rotate_address_keys(user),
             Command::ConnectPlan { user, target } => self.connect_plan(user, target),
             Command::Connect { user, incognito, link } => self.connect(user, incognito, link),
             Command::Accept { incognito, request } => self.accept(incognito, request),
             Command::Reject(request) => self.reject(request),
+            Command::Invite { user, incognito } => self.invite(user, incognito),
+            Command::Leave(group) => self.leave(group),
+            Command::DeleteChat { chat, what, notify } => self.delete_chat(chat, what, notify),
+            Command::DeleteConnection(connection) => self.delete_connection(connection),
+            Command::GroupLink { group, wish } => self.group_link(group, wish),
             Command::ServiceResponse { user, request, data } => {
                 self.service_response(user, request, data)
             }
@@ -125,12 +128,12 @@ impl Run<'_> {
         }
     }
 
-    fn view(&self) -> View<'_> {
+    pub(super) fn view(&self) -> View<'_> {
         View { net: self.net, profile: self.profile }
     }
 
     /// A response with a user and more.
-    fn with_user(
+    pub(super) fn with_user(
         &self,
         kind: &str,
         member: &str,
@@ -145,12 +148,12 @@ impl Run<'_> {
         })
     }
 
-    fn response(&self, kind: &str, more: impl Fn(&View<'_>, &mut Writer<'_>)) -> String {
+    pub(super) fn response(&self, kind: &str, more: impl Fn(&View<'_>, &mut Writer<'_>)) -> String {
         self.with_user(kind, "user", more)
     }
 
     /// There is one user, and commands are for that one.
-    fn check_user(user: Option<i64>) -> Result<(), Refusal> {
+    pub(super) fn check_user(user: Option<i64>) -> Result<(), Refusal> {
         match user {
             Some(command) if command != USER => {
                 Err(Refusal::DifferentActiveUser { command, active: USER })
@@ -260,12 +263,12 @@ impl Run<'_> {
         }))
     }
 
-    fn check_group(&self, group: GroupId) -> Result<(), Refusal> {
+    pub(super) fn check_group(&self, group: GroupId) -> Result<(), Refusal> {
         let is_there = self.view().known().is_some_and(|known| known.groups.contains_key(&group));
         if is_there { Ok(()) } else { Err(SendError::GroupNotFound { group }.into()) }
     }
 
-    fn check_chat(&self, chat: Chat) -> Result<(), Refusal> {
+    pub(super) fn check_chat(&self, chat: Chat) -> Result<(), Refusal> {
         match chat {
             Chat::Group(group) => self.check_group(group),
             Chat::Direct(contact) => {
@@ -291,13 +294,16 @@ impl Run<'_> {
         found.ok_or(Refusal::StoreText("contactNotFoundByName", "contactName", name))
     }
 
-    fn get_chat(&self, chat: Chat, page: Page, search: Option<&str>) -> Done {
+    fn get_chat(&self, of: ChatRef, page: Page, search: Option<&str>) -> Done {
+        let chat = of.chat;
         self.check_chat(chat)?;
+        let support = self.view().support_chat(of)?;
         let search = search.unwrap_or_default().to_lowercase();
         let wanted = |text: &str| search.is_empty() || text.to_lowercase().contains(&search);
         let items = self.view().known().map(|known| &known.items);
         let items = items.into_iter().flat_map(|items| items.in_chat(chat));
-        let mut items: Vec<_> = items.filter(|item| wanted(&item.body.text)).collect();
+        let of_scope = items.filter(|item| item.body.support == support);
+        let mut items: Vec<_> = of_scope.filter(|item| wanted(&item.body.text)).collect();
         let keep = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
         match page {
             Page::After { item, count } => {
@@ -314,7 +320,7 @@ impl Run<'_> {
         }
         Ok(self.response("apiChat", |view, out| {
             out.raw(",\"chat\":{\"chatInfo\":");
-            view.chat_info(chat, out);
+            view.chat_info(chat, support, out);
             out.raw(",\"chatItems\":[");
             let mut before = "";
             for stored in &items {
@@ -338,9 +344,12 @@ impl Run<'_> {
             let mut before = "";
             for chat in &chats {
                 out.raw(before).raw("{\"chatInfo\":");
-                view.chat_info(*chat, out);
+                view.chat_info(*chat, None, out);
                 out.raw(",\"chatItems\":[");
-                let last = view.known().and_then(|known| known.items.in_chat(*chat).next_back());
+                let last = view.known().and_then(|known| {
+                    let mut items = known.items.in_chat(*chat);
+                    items.rfind(|item| item.body.support.is_none())
+                });
                 if let Some(last) = last {
                     view.chat_item(last, Status::Stored, out);
                 }
@@ -357,7 +366,8 @@ impl Run<'_> {
     /// one may quote. All are checked before the first is sent, but for their sizes: those that
     /// are too large are left out, and if none is left the first error is the command's
     /// (`processSendErrs`).
-    fn send(&mut self, chat: Chat, live: bool, ttl: Option<u32>, messages: &[Composed]) -> Done {
+    fn send(&mut self, to: ChatRef, live: bool, ttl: Option<u32>, messages: &[Composed]) -> Done {
+        let chat = to.chat;
         let quotes = messages.iter().filter(|message| message.quoted.is_some()).count();
         if messages.len() > 1 && (live || quotes > 1) {
             let rule = "invalid multi send: live and more than one quote not supported";
@@ -373,11 +383,13 @@ impl Run<'_> {
             .map(|(message, mentions)| {
                 let mut composed = ComposedMessage::new(&message.text).mentions(mentions);
                 (composed.quoted_item, composed.ttl, composed.live) = (message.quoted, ttl, live);
+                (composed.scope, composed.as_group) = (to.scope, to.as_group);
                 composed
             })
             .collect();
         for message in &composed {
-            self.net.check_message(self.profile, chat, message)?;
+            let checked = self.net.check_message(self.profile, chat, message);
+            checked.map_err(|error| self.not_sent(error))?;
         }
         let (mut items, mut errors) = (Vec::new(), Vec::new());
         for message in composed {
@@ -387,7 +399,8 @@ impl Run<'_> {
             }
         }
         if items.is_empty() {
-            return Err(errors.first().map_or_else(Refusal::not_done, |error| (*error).into()));
+            let first = errors.first().map(|error| self.not_sent(*error));
+            return Err(first.unwrap_or_else(Refusal::not_done));
         }
         if !errors.is_empty() {
             self.net.tell(self.profile, Event::NotSent(errors));
@@ -418,7 +431,7 @@ impl Run<'_> {
             .is_some_and(|old| old.own && old.body.text == message.text && old.body.live == live);
         if !is_same {
             let edited = self.net.edit(self.now, self.profile, chat, item, composed);
-            edited.map_err(|error| of_change(error, "invalidChatItemUpdate"))?;
+            edited.map_err(|error| self.not_changed(error, "invalidChatItemUpdate"))?;
         }
         let kind = if is_same { "chatItemNotChanged" } else { "chatItemUpdated" };
         Ok(self.response(kind, |view, out| {
@@ -450,7 +463,7 @@ impl Run<'_> {
                     Ok(())
                 }
             };
-            done.map_err(|error| of_change(error, "invalidChatItemDelete"))?;
+            done.map_err(|error| self.not_changed(error, "invalidChatItemDelete"))?;
         }
         Ok(self.response("chatItemsDeleted", |view, out| {
             out.raw(",\"chatItemDeletions\":[");
@@ -466,6 +479,28 @@ impl Run<'_> {
             }
             out.raw("],\"byUser\":").raw(truth(true)).raw(",\"timed\":").raw(truth(false));
         }))
+    }
+
+    /// What the core says to a message that it does not send.
+    pub(super) fn not_sent(&self, error: SendError) -> Refusal {
+        match error {
+            SendError::ContactNotActive { contact } => {
+                Refusal::ContactNotActive(to_text(|out| self.view().contact(contact, out)))
+            }
+            SendError::Role { group, required } => {
+                let info = to_text(|out| self.view().group(group, out));
+                Refusal::GroupUserRole(info, required)
+            }
+            error => error.into(),
+        }
+    }
+
+    /// `not_own` is the error for an item that is not the profile's to change.
+    fn not_changed(&self, error: ChangeError, not_own: &'static str) -> Refusal {
+        match error {
+            ChangeError::Send(error) => self.not_sent(error),
+            ChangeError::NotOwn { .. } => Refusal::Chat(not_own),
+        }
     }
 
     // ---- records
@@ -499,7 +534,7 @@ impl Run<'_> {
         match self.net.set_group_record(self.now, self.profile, group, text) {
             Err(RecordError::NotOwner { .. }) => {
                 let info = to_text(|out| self.view().group(group, out));
-                return Err(Refusal::GroupUserRole(info));
+                return Err(Refusal::GroupUserRole(info, "owner"));
             }
             changed => changed.map_err(|error| of_record(error, object))?,
         };
@@ -524,7 +559,7 @@ impl Run<'_> {
 
     // ---- addresses and contacts
 
-    fn own_address(&self, user: Option<i64>) -> Result<ServiceAddress, Refusal> {
+    pub(super) fn own_address(&self, user: Option<i64>) -> Result<ServiceAddress, Refusal> {
         Self::check_user(user)?;
         let address = self.net.address_of(self.profile);
         address.ok_or(Refusal::Store("userContactLinkNotFound"))
@@ -539,10 +574,9 @@ impl Run<'_> {
             }
             Err(_) => return Err(Refusal::internal("the profile is gone")),
         };
-        self.account.accepts_incognito = false;
         Ok(self.response("userContactLinkCreated", |view, out| {
             out.raw(",\"connLinkContact\":");
-            created_link(view, address, out);
+            created_link(view.net.links(address), out);
         }))
     }
 
@@ -562,6 +596,13 @@ impl Run<'_> {
         Ok(())
     }
 
+    fn rotate_address_keys(&mut self, user: i64) -> Done {
+        let address = self.own_address(Some(user))?;
+        let rotated = self.net.rotate_ratchet_keys(address);
+        rotated.map_err(|_| Refusal::Store("userContactLinkNotFound"))?;
+        Ok(self.address("userContactLink", address))
+    }
+
     fn address_settings(&mut self, user: i64, ratchet_keys: bool, settings: Settings) -> Done {
         let address = self.own_address(Some(user))?;
         if settings.business {
@@ -570,23 +611,23 @@ impl Run<'_> {
         self.add_ratchet_keys(address, ratchet_keys)?;
         let mut changed = AddressSettings::new();
         changed.auto_accept = settings.auto_accept;
+        changed.accept_incognito = settings.incognito;
         changed.auto_reply = settings.auto_reply;
         self.net.set_address_settings(address, changed)?;
-        self.account.accepts_incognito = settings.incognito;
         Ok(self.address("userContactLinkUpdated", address))
     }
 
     /// A response with the core's `UserContactLink`.
     fn address(&self, kind: &str, address: ServiceAddress) -> String {
-        let incognito = self.account.accepts_incognito;
         self.response(kind, |view, out| {
             out.raw(",\"contactLink\":{\"userContactLinkId\":1,\"connLinkContact\":");
-            created_link(view, address, out);
+            created_link(view.net.links(address), out);
             out.raw(",\"shortLinkDataSet\":true,\"shortLinkLargeDataSet\":true");
             out.raw(",\"addressSettings\":{\"businessAddress\":false");
             let settings = view.net.address_settings(address);
-            if settings.is_some_and(|settings| settings.auto_accept) {
-                out.raw(",\"autoAccept\":{\"acceptIncognito\":").raw(truth(incognito)).raw("}");
+            if let Some(settings) = settings.filter(|settings| settings.auto_accept) {
+                out.raw(",\"autoAccept\":{\"acceptIncognito\":");
+                out.raw(truth(settings.accept_incognito)).raw("}");
             }
             if let Some(reply) = settings.and_then(|settings| settings.auto_reply.as_deref()) {
                 out.raw(",\"autoReply\":{\"type\":\"text\",\"text\":").string(reply).raw("}");
@@ -604,96 +645,6 @@ impl Run<'_> {
         Ok(self.profile_updated(&before, changed))
     }
 
-    /// The address behind a link or a name. Names are not resolved here.
-    fn target(&self, target: &str) -> Result<(ServiceAddress, LinkForm), Refusal> {
-        let Ok(link) = Link::parse(target) else { return Err(Refusal::not_done()) };
-        let address = self.net.address_at(&link).ok_or(Refusal::NoSuchAddress)?;
-        Ok((address, link.form()))
-    }
-
-    fn connect_plan(&self, user: i64, target: &str) -> Done {
-        Self::check_user(Some(user))?;
-        let (address, form) = self.target(target)?;
-        let owner = self.net.profile_at(address).ok_or(Refusal::NoSuchAddress)?;
-        let known = self.view().known();
-        let mut contacts = known.iter().flat_map(|known| &known.contacts);
-        let contact = contacts.find(|(_, contact)| contact.peer == owner).map(|(id, _)| *id);
-        let is_own = owner == self.profile;
-        let is_asked = self
-            .net
-            .profiles
-            .get(owner.0)
-            .is_some_and(|owner| owner.requests.values().any(|from| *from == self.profile));
-        Ok(self.response("connectionPlan", |view, out| {
-            out.raw(",\"connLink\":");
-            created_link(view, address, out);
-            out.raw(",\"connectionPlan\":{\"type\":\"contactAddress\"");
-            out.raw(",\"contactAddressPlan\":{\"type\":");
-            match contact {
-                _ if is_own => out.raw("\"ownLink\""),
-                Some(contact) => {
-                    out.raw("\"known\",\"contact\":");
-                    view.contact(contact, out);
-                    &mut *out
-                }
-                None if is_asked => out.raw("\"connectingConfirmReconnect\""),
-                // The data are behind the short link; a full link has none.
-                None if form == LinkForm::Short => {
-                    out.raw("\"ok\",\"contactSLinkData_\":{\"profile\":");
-                    out.raw(view.net.record(owner).unwrap_or("{}"));
-                    out.raw(",\"business\":false}")
-                }
-                None => out.raw("\"ok\""),
-            };
-            out.raw("}}");
-        }))
-    }
-
-    fn connect(&mut self, user: Option<i64>, incognito: bool, link: &str) -> Done {
-        Self::check_user(user)?;
-        if incognito {
-            return Err(Refusal::not_done());
-        }
-        if Link::parse(link).is_err() && Name::parse(link).is_err() {
-            return Err(Refusal::Chat("invalidConnReq"));
-        }
-        let (address, _) = self.target(link)?;
-        match self.net.request_contact(self.now, self.profile, address)? {
-            ContactRequested::Known(contact) => {
-                Ok(self.response("contactAlreadyExists", |view, out| {
-                    out.raw(",\"contact\":");
-                    view.contact(contact, out);
-                }))
-            }
-            ContactRequested::Sent => Ok(self.response("sentInvitation", |view, out| {
-                let created = view.beginning();
-                out.raw(",\"connection\":{\"pccConnId\":1,\"pccAgentConnId\":\"1\"");
-                out.raw(",\"pccConnStatus\":{\"type\":\"joined\"},\"viaContactUri\":true");
-                out.raw(",\"localAlias\":\"\",\"createdAt\":").string(&created);
-                out.raw(",\"updatedAt\":").string(&created).raw("}");
-            })),
-        }
-    }
-
-    fn accept(&mut self, incognito: bool, request: ContactRequestId) -> Done {
-        if incognito {
-            return Err(Refusal::not_done());
-        }
-        let contact = self.net.accept_contact(self.now, self.profile, request)?;
-        Ok(self.response("acceptingContactRequest", |view, out| {
-            out.raw(",\"contact\":");
-            view.contact(contact, out);
-        }))
-    }
-
-    fn reject(&mut self, request: ContactRequestId) -> Done {
-        let shown = to_text(|out| self.view().request(request, out));
-        self.net.reject_contact(self.profile, request)?;
-        Ok(self.response("contactRequestRejected", |_, out| {
-            out.raw(",\"contactRequest\":").raw(&shown);
-        }))
-    }
-
     // ---- Service RPC
 
     fn service_request(&mut self, request: &ServiceRequest<'_>) -> Result<ServiceHandle, Refusal> {
@@ -701,7 +652,7 @@ impl Run<'_> {
             return Err(Refusal::NOT_STARTED);
         }
         Self::check_user(Some(request.user))?;
-        let (address, _) = self.target(request.target)?;
+        let address = self.service_address(request.target)?;
         let mut options = ServiceRequestOptions::new();
         if let Some(timeout) = request.timeout {
             options = options.timeout(timeout);
@@ -776,11 +727,10 @@ fn version() -> String {
 }
 
 /// The core's `CreatedConnLink`.
-fn created_link(view: &View<'_>, address: ServiceAddress, out: &mut Writer<'_>) {
-    if let Some((full, short)) = view.net.links(address) {
-        out.raw("{\"connFullLink\":").string(&full).raw(",\"connShortLink\":").string(&short);
-        out.raw("}");
-    }
+pub(super) fn created_link(links: Option<(String, String)>, out: &mut Writer<'_>) {
+    let (full, short) = links.unwrap_or_default();
+    out.raw("{\"connFullLink\":").string(&full).raw(",\"connShortLink\":").string(&short);
+    out.raw("}");
 }
 
 /// What the core says to a record, with the name that it refuses.

@@ -8,8 +8,8 @@ use alloc::string::String;
 
 use crate::chat::ContactId;
 use crate::json::{Object, Value, Writer};
-use crate::loopback::profile::{Contact, Profile};
-use crate::loopback::{Loopback, ProfileId, clock};
+use crate::loopback::profile::{Contact, ContactStatus, Profile};
+use crate::loopback::{Loopback, ProfileId, clock, record};
 use crate::simplex::ContactRequestId;
 use crate::time::Instant;
 
@@ -100,9 +100,15 @@ impl<'n> View<'n> {
         out.raw("{\"contactId\":").int(id);
         out.raw(",\"localDisplayName\":").string(&contact.local_name).raw(",\"profile\":");
         local_profile(id, record, out);
-        out.raw(",\"activeConn\":");
-        connection(id, "contact", &created, out);
-        out.raw(",\"contactUsed\":true,\"contactStatus\":\"active\"");
+        if contact.status == ContactStatus::Active {
+            out.raw(",\"activeConn\":");
+            connection(id, "contact", &created, contact.incognito.is_some(), out);
+        }
+        out.raw(",\"contactUsed\":true,\"contactStatus\":").string(match contact.status {
+            ContactStatus::Active => "active",
+            ContactStatus::Deleted => "deleted",
+            ContactStatus::DeletedByUser => "deletedByUser",
+        });
         out.raw(",\"chatSettings\":{\"enableNtfs\":\"all\",\"favorite\":false}");
         out.raw(",\"userPreferences\":");
         out.raw(contact.preferences.as_deref().unwrap_or("{}"));
@@ -145,17 +151,17 @@ impl<'n> View<'n> {
 
     /// The core's `UserContactRequest`.
     pub(super) fn request(&self, id: ContactRequestId, out: &mut Writer<'_>) {
-        let from = self.known().and_then(|known| known.requests.get(&id));
-        let from = from.and_then(|from| self.net.profiles.get(from.0));
-        let Some(from) = from else { return };
+        let Some(asking) = self.known().and_then(|known| known.requests.get(&id)) else { return };
+        let shown = asking.incognito.as_deref().or_else(|| self.net.record(asking.from));
+        let shown = shown.unwrap_or("{}");
         let created = self.beginning();
         out.raw("{\"contactRequestId\":").int(id.0);
         out.raw(",\"agentInvitationId\":\"").int(id.0).raw("\",\"userContactLinkId_\":1");
         out.raw(",\"cReqChatVRange\":");
         versions(out);
-        out.raw(",\"localDisplayName\":").string(&from.display_name);
+        out.raw(",\"localDisplayName\":").string(&record::display_name(shown));
         out.raw(",\"profileId\":").int(id.0).raw(",\"profile\":");
-        local_profile(id.0, &from.record, out);
+        local_profile(id.0, shown, out);
         out.raw(",\"createdAt\":").string(&created).raw(",\"updatedAt\":").string(&created);
         out.raw(",\"pqSupport\":true}");
     }
@@ -170,12 +176,22 @@ pub(super) fn local_profile(id: i64, record: &str, out: &mut Writer<'_>) {
     out.raw(",\"localAlias\":\"\"}");
 }
 
-/// The core's `Connection`.
-pub(super) fn connection(id: i64, kind: &str, created: &str, out: &mut Writer<'_>) {
+/// The core's `Connection`. One that is incognito has a profile of its own.
+pub(super) fn connection(
+    id: i64,
+    kind: &str,
+    created: &str,
+    is_incognito: bool,
+    out: &mut Writer<'_>,
+) {
     out.raw("{\"connId\":").int(id).raw(",\"agentConnId\":\"").int(id);
     out.raw("\",\"connChatVersion\":").int(CHAT_VERSION).raw(",\"peerChatVRange\":");
     versions(out);
-    out.raw(",\"connLevel\":0,\"viaGroupLink\":false,\"connType\":").string(kind);
+    out.raw(",\"connLevel\":0,\"viaGroupLink\":false");
+    if is_incognito {
+        out.raw(",\"customUserProfileId\":").int(id);
+    }
+    out.raw(",\"connType\":").string(kind);
     out.raw(",\"connStatus\":{\"type\":\"ready\"},\"contactConnInitiated\":false");
     out.raw(",\"localAlias\":\"\",\"pqSupport\":true,\"pqEncryption\":true");
     out.raw(",\"pqSndEnabled\":true,\"pqRcvEnabled\":true");

@@ -6,8 +6,8 @@ use super::item::{ChatItem, ChatPage};
 use super::pick::{List, ShapeError, pick, word};
 use super::{Address, Contact, ContactRequest, Group, Member, Plan, User};
 use crate::json::{Object, Str, Value};
-use crate::simplex::error::CoreError;
 use crate::simplex::CoreVersion;
+use crate::simplex::error::CoreError;
 
 /// What a frame says. Of the core's types those stand here that have to do with calls; any other
 /// one is [`Unknown`](Self::Unknown), and [`Frame::tag`](super::Frame::tag) and

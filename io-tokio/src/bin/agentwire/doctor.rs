@@ -329,9 +329,13 @@ async fn address(core: &mut CoreApi, user: UserId, checks: &mut Checks<'_>) -> A
             let keys = Link::parse(&full).ok().and_then(|link| link.has_ratchet_keys());
             match keys {
                 Some(false) => {
-                    let what = "the address has no ratchet keys: no Service RPC requests";
-                    let mend =
-                        format!("have it made anew with keys: /_rotate_address_keys {}", user.0);
+                    // Keys that came after the address are behind its short link alone.
+                    let what = "the full link has no ratchet keys, so no Service RPC requests \
+                                come by it; the short one has them if they were added later";
+                    let mend = format!(
+                        "hand out the short link; if it has no keys yet: /_rotate_address_keys {}",
+                        user.0
+                    );
                     checks.note("ratchet keys", what, &mend)
                 }
                 _ => checks.pass("ratchet keys", "the address has them"),

@@ -5,6 +5,7 @@ use core::num::NonZeroU64;
 use core::time::Duration;
 use std::path::PathBuf;
 
+use agentwire_core::discovery::name::Name;
 use agentwire_core::loopback::Faults;
 use clap::Args as Arguments;
 
@@ -25,9 +26,17 @@ pub(crate) struct LoopbackArgs {
     #[arg(long, conflicts_with = "contact")]
     pub(crate) strangers: bool,
 
-    /// A group and its members, the owner first: team=caller,bot
+    /// A group and its members, the owner first: team=caller,bot. Others join by its link.
     #[arg(long, value_name = "NAME=NAME,...", value_parser = group)]
     pub(crate) group: Vec<Group>,
+
+    /// A channel, its owner and who has subscribed: news=bot. Others subscribe by its link.
+    #[arg(long, value_name = "NAME=NAME,...", value_parser = group)]
+    pub(crate) channel: Vec<Group>,
+
+    /// A SimpleX name: bot=@bot.simplex for a profile's address, team=#team.simplex for a group.
+    #[arg(long, value_name = "NAME=SIMPLEX-NAME", value_parser = name)]
+    pub(crate) name: Vec<SimplexName>,
 
     /// Start without running chats: the first client sends `/_start`.
     #[arg(long)]
@@ -128,6 +137,22 @@ fn group(text: &str) -> Result<Group, &'static str> {
     Ok(Group { name: name.into(), members })
 }
 
+/// A SimpleX name and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SimplexName {
+    pub(crate) owner: String,
+    pub(crate) name: String,
+}
+
+fn name(text: &str) -> Result<SimplexName, String> {
+    let (owner, name) = text.rsplit_once('=').ok_or("not NAME=@NAME.simplex or NAME=#NAME")?;
+    if !name.starts_with(['@', '#']) {
+        return Err("a SimpleX name begins with @ for a profile, with # for a group".into());
+    }
+    Name::parse(name).map_err(|error| error.to_string())?;
+    Ok(SimplexName { owner: owner.into(), name: name.into() })
+}
+
 /// The shortest and the longest time that a message travels.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(crate) struct Delay {
@@ -166,6 +191,16 @@ mod tests {
         assert_eq!(delay("20-300"), Ok((20, 300)));
         for wrong in ["", "-", "300-20", "1s", "1-2-3"] {
             assert!(delay(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_name_says_whether_it_is_a_groups() {
+        let name = |text| super::name(text).map(|found| (found.owner, found.name));
+        assert_eq!(name("bot=@bot.simplex"), Ok(("bot".into(), "@bot.simplex".into())));
+        assert_eq!(name("team=#team"), Ok(("team".into(), "#team".into())));
+        for wrong in ["bot", "bot=bot.simplex", "bot=@bot", "bot=@", "bot=@-.simplex"] {
+            assert!(name(wrong).is_err(), "{wrong}");
         }
     }
 

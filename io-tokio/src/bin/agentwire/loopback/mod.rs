@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
+use agentwire_core::chat::GroupId;
 use agentwire_core::loopback::{GroupRef, Loopback, ProfileId, SetupError};
 use agentwire_tokio::network::{Network, Profile};
 use agentwire_tokio::server::{Recorded, Server};
@@ -15,7 +16,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
 pub(crate) use args::LoopbackArgs;
-use args::{Group, Pair};
+use args::{Group, Pair, SimplexName};
 
 use crate::exit::{ExitCode, Failure};
 use crate::output::Output;
@@ -29,7 +30,7 @@ pub(crate) async fn run(
     mut shutdown: Shutdown,
 ) -> Result<(), Failure> {
     let network = Network::in_real_time(args.seed);
-    let profiles = set_up(args, &network)?;
+    let (profiles, links) = set_up(args, &network)?;
     network.with(|net| net.set_faults(args.faults.faults()));
     let server = Server::new(&network, args.seed);
     server.cut_every(args.faults.cut_every);
@@ -47,7 +48,7 @@ pub(crate) async fn run(
         if args.maintenance {
             server.stop(&profile);
         }
-        show(output, &network, &profile, &listener)?;
+        show(output, &network, &profile, &links, &listener)?;
         served.spawn(server.serve(profile, listener));
     }
     let mut recording = recording.map(|(file, recorded)| Box::pin(write(file, recorded)));
@@ -72,8 +73,14 @@ pub(crate) async fn run(
     }
 }
 
+/// The links by which groups are joined, by their owners.
+type GroupLinks = BTreeMap<(ProfileId, GroupId), String>;
+
 /// The profiles in the order of the command line, and what connects them.
-fn set_up(args: &LoopbackArgs, network: &Network) -> Result<Vec<Profile>, Failure> {
+fn set_up(
+    args: &LoopbackArgs,
+    network: &Network,
+) -> Result<(Vec<Profile>, GroupLinks), Failure> {
     let mut profiles = Vec::new();
     let mut ids = BTreeMap::new();
     for port in &args.profile {
@@ -96,34 +103,65 @@ fn set_up(args: &LoopbackArgs, network: &Network) -> Result<Vec<Profile>, Failur
         let all = ids.iter().enumerate();
         pairs.extend(all.flat_map(|(at, one)| ids[at + 1..].iter().map(|other| (*one, *other))));
     }
-    network.with(|net| {
+    let links = network.with(|net| {
         for (one, other) in pairs {
             net.connect(one, other).map_err(|error| usage(error.to_string()))?;
         }
-        for group in &args.group {
+        let mut groups = BTreeMap::new();
+        let mut links = GroupLinks::new();
+        let all = args.group.iter().map(|group| (group, false));
+        for (group, is_channel) in all.chain(args.channel.iter().map(|group| (group, true))) {
             let members = group.members.iter().map(|name| find(name));
             let members = members.collect::<Result<Vec<ProfileId>, Failure>>()?;
-            create_group(net, group, &members)?;
+            let made = create_group(net, group, is_channel, &members)?;
+            if let Some((owner, made)) = members.first().copied().zip(made) {
+                if groups.insert(group.name.clone(), made).is_some() {
+                    return Err(usage(format!("{}: there are two of this name", group.name)));
+                }
+                let link = net.group_id(made, owner).zip(net.group_links(made));
+                links.extend(link.map(|(id, (_, short))| ((owner, id), short)));
+            }
+        }
+        for SimplexName { owner, name } in &args.name {
+            let wrong = |error: SetupError| usage(format!("{name}: {error}"));
+            if name.starts_with('@') {
+                net.name_profile(find(owner)?, name).map_err(wrong)?;
+            } else {
+                let missing = || usage(format!("{owner}: there is no such group"));
+                let group = groups.get(owner).copied().ok_or_else(missing)?;
+                net.name_group(group, name).map_err(wrong)?;
+            }
         }
         // Nobody is told of what was there from the beginning.
         for profile in &profiles {
             while net.poll_event(profile.id()).is_some() {}
         }
-        Ok::<(), Failure>(())
+        Ok::<GroupLinks, Failure>(links)
     })?;
-    Ok(profiles)
+    Ok((profiles, links))
 }
 
-fn create_group(net: &mut Loopback, group: &Group, members: &[ProfileId]) -> Result<(), Failure> {
+fn create_group(
+    net: &mut Loopback,
+    group: &Group,
+    is_channel: bool,
+    members: &[ProfileId],
+) -> Result<Option<GroupRef>, Failure> {
     let wrong = |error: SetupError| usage(format!("{}: {error}", group.name));
     let mut made: Option<GroupRef> = None;
     for member in members {
         match made {
+            None if is_channel => {
+                made = Some(net.create_channel(*member, &group.name).map_err(wrong)?);
+            }
             None => made = Some(net.create_group(*member, &group.name).map_err(wrong)?),
             Some(made) => drop(net.join(made, *member).map_err(wrong)?),
         }
     }
-    Ok(())
+    if let Some(made) = made {
+        net.create_group_link(made).map_err(wrong)?;
+    }
+    Ok(made)
 }
 
 /// Where a profile's core listens, and with whom it can speak.
@@ -131,6 +169,7 @@ fn show(
     output: &mut Output,
     network: &Network,
     profile: &Profile,
+    links: &GroupLinks,
     listener: &TcpListener,
 ) -> Result<(), Failure> {
     let id = profile.id();
@@ -140,8 +179,13 @@ fn show(
         let contacts = contacts.iter().map(
             |contact| serde_json::json!({"contactId": contact.contact.0, "name": contact.name}),
         );
-        let groups =
-            groups.iter().map(|(id, name)| serde_json::json!({"groupId": id.0, "name": name}));
+        let groups = groups.iter().map(|(group, name)| {
+            let mut shown = serde_json::json!({"groupId": group.0, "name": name});
+            if let Some(link) = links.get(&(id, *group)) {
+                shown["link"] = link.as_str().into();
+            }
+            shown
+        });
         return output.json(&serde_json::json!({
             "profile": profile.name(),
             "url": url,
@@ -151,14 +195,20 @@ fn show(
     }
     let contacts =
         contacts.iter().map(|contact| format!("@{} {}", contact.contact.0, contact.name));
-    let groups = groups.iter().map(|(id, name)| format!("#{} {name}", id.0));
-    let chats = contacts.chain(groups).collect::<Vec<_>>().join(", ");
+    let shown = groups.iter().map(|(id, name)| format!("#{} {name}", id.0));
+    let chats = contacts.chain(shown).collect::<Vec<_>>().join(", ");
     let terminal = output.terminal();
     output.line(format_args!(
         "{} {url}  {}",
         terminal.paint(NAME, escape(profile.name())),
         terminal.paint(DIM, escape(&chats))
-    ))
+    ))?;
+    for (group, name) in &groups {
+        if let Some(link) = links.get(&(id, *group)) {
+            output.line(format_args!("  {}: {link}", escape(name)))?;
+        }
+    }
+    Ok(())
 }
 
 fn usage(message: impl Into<String>) -> Failure {
