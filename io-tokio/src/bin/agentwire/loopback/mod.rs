@@ -77,10 +77,7 @@ pub(crate) async fn run(
 type GroupLinks = BTreeMap<(ProfileId, GroupId), String>;
 
 /// The profiles in the order of the command line, and what connects them.
-fn set_up(
-    args: &LoopbackArgs,
-    network: &Network,
-) -> Result<(Vec<Profile>, GroupLinks), Failure> {
+fn set_up(args: &LoopbackArgs, network: &Network) -> Result<(Vec<Profile>, GroupLinks), Failure> {
     let mut profiles = Vec::new();
     let mut ids = BTreeMap::new();
     for port in &args.profile {
