@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::*;
 use crate::chat::{Chat, ContactId, GroupId, GroupMemberId, ItemId, MemberId, Sender};
+use crate::simplex::command::Scope;
 
 const NOW: Instant = Instant::from_millis(1_234);
 
@@ -936,9 +937,13 @@ fn a_written_command_mentions_its_member() {
 fn every_rule_of_the_table_has_its_test() {
     let docs = [include_str!("../../docs/loopback.md"), include_str!("../../docs/loopback-api.md")]
         .concat();
-    let tests =
-        [include_str!("tests.rs"), include_str!("service_tests.rs"), include_str!("api/tests.rs")]
-            .concat();
+    let tests = [
+        include_str!("tests.rs"),
+        include_str!("service_tests.rs"),
+        include_str!("api/tests.rs"),
+        include_str!("api/meeting_tests.rs"),
+    ]
+    .concat();
     let mut rules = 0;
     for row in docs.lines().filter(|line| line.starts_with("| ") && line.ends_with("` |")) {
         rules += 1;
@@ -995,7 +1000,13 @@ fn walk(seed: u64, steps: usize) -> String {
         if rng.chance(100) {
             message = message.ttl(1);
         }
-        let done = match rng.up_to(14) {
+        if rng.chance(100) {
+            message = message.scope(Scope::MemberSupport(number));
+        }
+        if rng.chance(50) {
+            message = message.as_group();
+        }
+        let done = match rng.up_to(18) {
             0 => format!("{:?}", net.edit(now, profile, chat, item, message)),
             1 => format!("{:?}", net.delete(now, profile, chat, item)),
             2 => format!("{:?}", net.forget(profile, chat, item)),
@@ -1022,6 +1033,29 @@ fn walk(seed: u64, steps: usize) -> String {
                 format!("{:?}", net.service_request(now, profile, address, options, "{}"))
             }
             10 => format!("{:?}", net.service_response(now, profile, &request_id, "{}")),
+            11 => format!("{:?}", net.create_invitation(profile)),
+            12 => {
+                let invitation = InvitationId(rng.up_to(20) as i64);
+                let shown = rng.chance(500).then(|| net.made_up_record());
+                format!("{:?}", net.use_invitation_as(now, profile, invitation, shown))
+            }
+            13 => format!("{:?}", net.join_by_link(now, profile, group)),
+            14 if rng.chance(300) => {
+                let what = match rng.up_to(2) {
+                    0 => ChatDeletion::Full,
+                    1 => ChatDeletion::Entity,
+                    _ => ChatDeletion::Messages,
+                };
+                let notify = rng.chance(800);
+                match chat {
+                    Chat::Direct(contact) => {
+                        format!("{:?}", net.delete_contact(now, profile, contact, what, notify))
+                    }
+                    Chat::Group(group) => {
+                        format!("{:?}", net.delete_group(now, profile, group, what, notify))
+                    }
+                }
+            }
             _ => {
                 let sent = net.send(now, profile, chat, message);
                 known.extend(sent.as_ref().map(|sent| sent.item));
