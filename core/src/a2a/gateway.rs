@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 
+use super::stream::field;
 use super::{A2a, Incoming, Method, SERVICE_PARAMETERS, text_field, write_with_headers};
 use crate::binding::{Binding as _, Place, Refusal};
 use crate::json::{Object, to_text};
@@ -29,6 +30,7 @@ pub struct GatewayRequest {
     id: String,
     method: Method,
     task: Option<String>,
+    history: Option<usize>,
     /// The service parameters, as JSON.
     parameters: String,
 }
@@ -56,10 +58,11 @@ impl GatewayRequest {
         let id = String::from(incoming.id.get());
         let method = incoming.method;
         let task = incoming.params.and_then(|params| text_field(params, "id"));
+        let history = incoming.params.and_then(history_length);
         let object = Object::parse(&text).ok();
         let parameters = object.and_then(|object| object.get(SERVICE_PARAMETERS).ok().flatten());
         let parameters = String::from(parameters.map_or("{}", |parameters| parameters.get()));
-        Ok(Self { text, id, method, task, parameters })
+        Ok(Self { text, id, method, task, history, parameters })
     }
 
     /// The request as it goes into the conversation.
@@ -80,6 +83,20 @@ impl GatewayRequest {
     /// The task in its parameters: that of `SubscribeToTask`, for example.
     pub fn task(&self) -> Option<String> {
         self.task.clone()
+    }
+
+    /// How many messages of a task's history it asks for, if it says so (A2A 1.0 section 3.2.4).
+    ///
+    /// ```
+    /// use agentwire_core::a2a::GatewayRequest;
+    /// use agentwire_core::binding::Place;
+    /// let body = r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t","historyLength":"2"}}"#;
+    /// let headers = [("A2A-Version", "1.0")];
+    /// let request = GatewayRequest::new(body, &headers, None, Place::Direct).unwrap();
+    /// assert_eq!(request.history_length(), Some(2));
+    /// ```
+    pub const fn history_length(&self) -> Option<usize> {
+        self.history
     }
 
     /// A request of the gateway's own about a task, with the id and the service parameters of this
@@ -106,6 +123,16 @@ impl GatewayRequest {
             out.string(SERVICE_PARAMETERS).raw(":").raw(&self.parameters).raw("}");
         })
     }
+}
+
+/// A number, or its digits in a string, as ProtoJSON takes them.
+fn history_length(params: Object<'_>) -> Option<usize> {
+    let value = field(&params, "historyLength")?;
+    let number = match value.as_str() {
+        Some(text) => text.as_plain()?.parse().ok(),
+        None => value.as_integer(),
+    };
+    usize::try_from(number?).ok()
 }
 
 impl core::fmt::Debug for GatewayRequest {

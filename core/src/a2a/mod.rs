@@ -23,6 +23,7 @@
 //! | whether a message is one of A2A 1.0, field by field | [`check_params`], [`check_result`] |
 //! | a request on its way to an agent's HTTP interface, and the answer on its way back | [`Incoming`], [`Answer`] |
 //! | what a proxy and a gateway read in a card, and the tasks and requests that they make | [`Interface`], [`MadeTask`], [`write_with_headers`], `GatewayRequest` |
+//! | what a gateway keeps for clients that have left (feature `alloc`) | `KeptTask`, `KeptTasks` |
 //! | whose contexts and tasks are (feature `alloc`) | `ownership` |
 //! | errors with their reasons | [`A2aError`], [`ErrorBody`] |
 
@@ -35,6 +36,8 @@ mod forward;
 mod gateway;
 mod headers;
 mod interface;
+#[cfg(feature = "alloc")]
+mod kept;
 mod made;
 mod method;
 #[cfg(feature = "alloc")]
@@ -57,6 +60,8 @@ pub use forward::{Answer, AnswerFault, Cause, Incoming, Refused, write_invalid_a
 pub use gateway::GatewayRequest;
 pub use headers::write_with_headers;
 pub use interface::{Interface, JSONRPC_BINDING, credential_parameters, write_gateway_card};
+#[cfg(feature = "alloc")]
+pub use kept::{KEPT_FOR, KeptTask, KeptTasks, MAX_KEPT_TASK_LEN, MAX_KEPT_TASKS};
 pub use made::MadeTask;
 pub use method::Method;
 pub use parameters::{ServiceParameters, passes};

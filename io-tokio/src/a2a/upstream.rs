@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 
 use super::source::Source;
 use crate::http::{
-    Events, HttpClient, HttpError, HttpOptions, media_type, read_text, read_url, same_origin,
+    Events, HttpClient, HttpError, HttpOptions, Reach, media_type, read_text, read_url, same_origin,
 };
 
 /// Where an agent's card is (A2A 1.0 section 8.2).
@@ -143,6 +143,8 @@ impl Upstream {
         let options = HttpOptions {
             ca_file: config.ca_file.clone(),
             is_plain: is_plain(&url) && named.as_ref().is_none_or(is_plain),
+            // The operator has named it.
+            reach: Reach::Anywhere,
         };
         let http = HttpClient::new(&options).map_err(UpstreamError::Card)?;
         let card_url = card_url(&url).ok_or(UpstreamError::Card(HttpError::Url))?;

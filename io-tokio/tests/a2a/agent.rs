@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// A request as it has arrived.
@@ -34,12 +35,14 @@ impl Got {
 /// What an answer consists of: pieces, each written at once.
 pub(crate) type Pieces = Vec<String>;
 
-/// A piece after which the connection stays open and nothing comes.
-pub(crate) const HOLD: &str = "";
+/// A piece that is not written: what follows it waits until [`Agent::go`] lets it.
+pub(crate) const GO: &str = "@GO";
 
 /// An agent.
 pub(crate) struct Agent {
     pub(crate) url: String,
+    /// Each permit lets one answer go on.
+    pub(crate) go: Arc<Semaphore>,
     pub(crate) got: Arc<Mutex<Vec<Got>>>,
     _tasks: JoinSet<()>,
 }
@@ -57,14 +60,17 @@ impl Agent {
         let got = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&got);
         let answer = Arc::new(answer);
+        let go = Arc::new(Semaphore::new(0));
+        let may_go = Arc::clone(&go);
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 let (socket, _) = listener.accept().await.unwrap();
                 let (card, seen, answer) = (card.clone(), Arc::clone(&seen), Arc::clone(&answer));
+                let may_go = Arc::clone(&may_go);
                 connections.spawn(async move {
-                    serve(socket, |got| {
+                    serve(socket, &may_go, |got| {
                         if got.head.starts_with("GET /.well-known/agent-card.json ") {
                             return json("200 OK", &card);
                         }
@@ -75,7 +81,7 @@ impl Agent {
                 });
             }
         });
-        Self { url: format!("http://127.0.0.1:{port}"), got, _tasks: tasks }
+        Self { url: format!("http://127.0.0.1:{port}"), go, got, _tasks: tasks }
     }
 
     pub(crate) fn requests(&self) -> Vec<Got> {
@@ -83,11 +89,12 @@ impl Agent {
     }
 }
 
-async fn serve(mut socket: TcpStream, answer: impl Fn(&Got) -> Pieces) {
+async fn serve(mut socket: TcpStream, go: &Semaphore, answer: impl Fn(&Got) -> Pieces) {
     let Some(got) = read(&mut socket).await else { return };
     for piece in answer(&got) {
-        if piece == HOLD {
-            core::future::pending().await
+        if piece == GO {
+            go.acquire().await.unwrap().forget();
+            continue;
         }
         let piece = piece.replace("@ID", got.id());
         if socket.write_all(piece.as_bytes()).await.is_err() {

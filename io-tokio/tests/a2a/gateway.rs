@@ -19,8 +19,8 @@ use tokio::task::JoinHandle;
 
 use crate::agent::{Agent, CARD, Got, Pieces, event, json, result, stream, task, update};
 
-struct World {
-    agent: Agent,
+pub(crate) struct World {
+    pub(crate) agent: Agent,
     host: String,
     _bot: Bot,
     _gateway: JoinHandle<()>,
@@ -33,11 +33,11 @@ impl Drop for World {
 }
 
 impl World {
-    async fn new(answer: impl Fn(&Got) -> Pieces + Send + Sync + 'static) -> Self {
+    pub(crate) async fn new(answer: impl Fn(&Got) -> Pieces + Send + Sync + 'static) -> Self {
         Self::with(GatewayConfig::default(), answer).await
     }
 
-    async fn with(
+    pub(crate) async fn with(
         mut config: GatewayConfig,
         answer: impl Fn(&Got) -> Pieces + Send + Sync + 'static,
     ) -> Self {
@@ -59,7 +59,7 @@ impl World {
         Self { agent, host, _bot: bot, _gateway: gateway }
     }
 
-    async fn send(&self, head: &str, body: &str) -> TcpStream {
+    pub(crate) async fn send(&self, head: &str, body: &str) -> TcpStream {
         let mut socket = TcpStream::connect(&self.host).await.unwrap();
         let host =
             if head.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.host) };
@@ -77,18 +77,18 @@ impl World {
         Answer::read(&text)
     }
 
-    async fn post(&self, body: &str) -> Answer {
+    pub(crate) async fn post(&self, body: &str) -> Answer {
         self.exchange(&format!("POST {INTERFACE_PATH} HTTP/1.1\r\n{HEADERS}"), body).await
     }
 }
 
-const HEADERS: &str = "Content-Type: application/json\r\nA2A-Version: 1.0\r\n";
+pub(crate) const HEADERS: &str = "Content-Type: application/json\r\nA2A-Version: 1.0\r\n";
 
 #[derive(Debug)]
-struct Answer {
+pub(crate) struct Answer {
     status: u16,
     head: String,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
@@ -121,21 +121,21 @@ fn joined(mut chunks: &str) -> String {
     text
 }
 
-fn request(method: &str, params: &str) -> String {
+pub(crate) fn request(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":"x\u0031","method":"{method}","params":{params}}}"#)
 }
 
-fn message(more: &str) -> String {
+pub(crate) fn message(more: &str) -> String {
     format!(
         r#"{{"message":{{{more}"messageId":"m","role":"ROLE_USER","parts":[{{"text":"hi"}}]}}}}"#
     )
 }
 
-fn restored(result: &str) -> String {
+pub(crate) fn restored(result: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":"x\u0031","result":{result}}}"#)
 }
 
-fn wrapped(task: &str) -> String {
+pub(crate) fn wrapped(task: &str) -> String {
     format!("{{\"task\":{task}}}")
 }
 

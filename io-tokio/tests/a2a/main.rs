@@ -4,6 +4,7 @@
 
 mod agent;
 mod gateway;
+mod left;
 #[cfg(all(feature = "cli", unix))]
 mod program;
 mod proxy;

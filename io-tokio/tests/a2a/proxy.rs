@@ -16,7 +16,7 @@ use agentwire_tokio::client::{CallOptions, Client, RequestOptions, Target};
 use agentwire_tokio::network::Network;
 
 use crate::agent::{
-    Agent, CARD, Got, HOLD, Pieces, answer, event, json, result, stream, task, update,
+    Agent, CARD, GO, Got, Pieces, answer, event, json, result, stream, task, update,
 };
 
 /// Two callers, a bot with a proxy, and the agent behind it.
@@ -541,7 +541,7 @@ async fn a_task_as_it_was_before_the_message_does_not_end_the_stream() {
     assert_eq!(second_message(pieces).await, works.each_ref().map(|update| restored(update)));
     // Nothing follows: it is the answer.
     assert_eq!(second_message(vec![event(&waits)]).await, [restored(&waits)]);
-    assert_eq!(second_message(vec![event(&waits), HOLD.to_owned()]).await, [restored(&waits)]);
+    assert_eq!(second_message(vec![event(&waits), GO.to_owned()]).await, [restored(&waits)]);
     // A task that waits again is the end, as ever.
     let again = update("t", "INPUT_REQUIRED");
     let pieces = vec![event(&works[0]), event(&again), event(&works[1])];

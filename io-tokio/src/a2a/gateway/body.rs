@@ -11,7 +11,7 @@ use hyper::{Response, StatusCode};
 use tokio::sync::mpsc;
 
 /// How many pieces of a stream wait to be written. Then whoever makes them waits.
-const PIECES: usize = 8;
+pub(super) const PIECES: usize = 8;
 
 /// The body of an answer.
 pub(super) type Answer = Either<Full<Bytes>, Events>;

@@ -7,9 +7,9 @@ use agentwire_core::json::{Value, to_text};
 use agentwire_core::jsonrpc::{Message, write_result};
 use tokio::time::{Instant, interval, sleep_until};
 
-use super::Shared;
 use super::body::Sender;
-use super::call::{self, Ended};
+use super::call::{self, Ended, Passed};
+use super::{Shared, left};
 
 /// Follows a task until it is over: looks at it while it waits for its caller, and takes up its
 /// stream again when it goes on.
@@ -36,14 +36,15 @@ pub(super) async fn follow(shared: &Shared, request: &GatewayRequest, task: &str
         if matches!(first.kind, ReplyKind::Last(End::Error { .. })) {
             continue;
         }
-        let mut current = Some(task.to_owned());
-        let ended = match call::pass(first, &mut current, sender).await {
+        let mut passed = Passed { task: Some(task.to_owned()), ..Passed::default() };
+        let ended = match call::pass(first, &mut passed, sender).await {
             Some(ended) => ended,
-            None => call::pass_all(shared, request, &mut replies, &mut current, sender).await,
+            None => call::pass_all(shared, request, &mut replies, &mut passed, sender).await,
         };
         match ended {
             Ended::Open => delay = shared.config.poll_at_first,
-            Ended::Over | Ended::Left => return,
+            Ended::Over => return,
+            Ended::Left => return left::read(shared, request, replies, passed.kept).await,
         }
     }
 }

@@ -4,6 +4,7 @@ mod body;
 mod call;
 mod card;
 mod follow;
+mod left;
 mod server;
 
 use core::fmt;
@@ -11,14 +12,17 @@ use core::future::Future;
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use agentwire_core::a2a::{Answer, SERVICE_PARAMETERS, VERSION, VERSION_PARAMETER};
+use agentwire_core::a2a::{
+    Answer, KEPT_FOR, KeptTasks, MAX_KEPT_TASKS, SERVICE_PARAMETERS, VERSION, VERSION_PARAMETER,
+};
 use agentwire_core::binding::{Place, Standard};
 use agentwire_core::chat::CallOptions;
 use agentwire_core::json::Object;
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::time::Instant;
 
 use crate::client::{Client, ClientError, Target};
 use card::Card;
@@ -54,6 +58,19 @@ pub struct GatewayConfig {
     pub poll_at_first: Duration,
     /// Default 30 s.
     pub poll_at_most: Duration,
+    /// Of how many tasks the replies are kept that arrive after the client has left. Default
+    /// [`MAX_KEPT_TASKS`], each of at most
+    /// [`MAX_KEPT_TASK_LEN`](agentwire_core::a2a::MAX_KEPT_TASK_LEN) bytes.
+    pub kept_tasks: usize,
+    /// How long they are kept, and how long a call is read on whose client has left. Default
+    /// [`KEPT_FOR`].
+    pub kept_for: Duration,
+    /// How long the agent has to answer a `GetTask` before what is kept of the task does. Default
+    /// 10 s.
+    pub kept_after: Duration,
+    /// How many calls are read on whose clients have left; beyond that they are given up. Default
+    /// 64.
+    pub max_left: usize,
 }
 
 impl Default for GatewayConfig {
@@ -66,6 +83,10 @@ impl Default for GatewayConfig {
             max_connections: 256,
             poll_at_first: Duration::from_secs(1),
             poll_at_most: Duration::from_secs(30),
+            kept_tasks: MAX_KEPT_TASKS,
+            kept_for: KEPT_FOR,
+            kept_after: Duration::from_secs(10),
+            max_left: 64,
         }
     }
 }
@@ -123,8 +144,9 @@ impl core::error::Error for GatewayError {}
 /// - The conversation ends a stream where a task waits for its caller. `SubscribeToTask` stays open
 ///   over HTTP until the task is over: the gateway looks at the task, at once when another message
 ///   has gone through it, and follows it on when it goes on.
-/// - Where a client leaves, the call is given up, and the agent goes on: `GetTask` shows what has
-///   become of it.
+/// - Where a client leaves, the replies that still arrive are kept: `GetTask` asks the agent, and
+///   where it does not answer, or with an error, it shows the task as those replies have left it.
+///   What is kept is bounded in number, size and age, and gone with the process.
 /// - A gateway on an address of this machine asks for no token, but for a `Host` that is this
 ///   machine, so that no website reaches it through a browser.
 ///
@@ -156,6 +178,13 @@ struct Shared {
     url: String,
     /// A message has gone to the agent: what waits for its caller may go on.
     sent: Notify,
+    /// What has arrived for clients that had left.
+    kept: Mutex<KeptTasks>,
+    /// For calls whose clients have left.
+    room: Semaphore,
+    /// Whether the gateway has ended.
+    ended: watch::Sender<bool>,
+    started: Instant,
 }
 
 impl Shared {
@@ -216,8 +245,21 @@ impl Gateway {
         let address = listener.local_addr().map_err(GatewayError::Listen)?;
         let url = config.url.clone().unwrap_or_else(|| format!("http://{address}{INTERFACE_PATH}"));
         let card = Card::new(card, &url);
-        let sent = Notify::new();
-        let shared = Shared { client, agent, card, config, is_local, url, sent };
+        let kept = Mutex::new(KeptTasks::new(config.kept_tasks, config.kept_for));
+        let room = Semaphore::new(config.max_left.min(Semaphore::MAX_PERMITS));
+        let shared = Shared {
+            client,
+            agent,
+            card,
+            config,
+            is_local,
+            url,
+            sent: Notify::new(),
+            kept,
+            room,
+            ended: watch::Sender::new(false),
+            started: Instant::now(),
+        };
         Ok(Self { listener, shared: Arc::new(shared) })
     }
 

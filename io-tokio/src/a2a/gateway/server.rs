@@ -36,7 +36,7 @@ pub(super) async fn run(
     shared: Arc<Shared>,
     end: impl Future<Output = ()>,
 ) {
-    let (ended, has_ended) = watch::channel(false);
+    let has_ended = shared.ended.subscribe();
     let mut connections = JoinSet::new();
     let mut end = pin!(end);
     loop {
@@ -57,7 +57,7 @@ pub(super) async fn run(
             },
         }
     }
-    let _ = ended.send(true);
+    shared.ended.send_replace(true);
     let all = async { while connections.join_next().await.is_some() {} };
     // What has not ended by then is dropped with the set.
     let _ = tokio::time::timeout(END, all).await;
