@@ -8,6 +8,7 @@
 //! - [`reach`]: whom a call is for, as a person writes it, and how it gets there.
 //! - [`a2a`] (feature `a2a`): A2A agents on HTTP, made reachable over SimpleX, and the other way
 //!   round.
+//! - [`card`] (feature `card`): Agent Cards fetched from the web, and who vouches for them.
 //! - [`rmcp`] (feature `rmcp`): servers and clients of the official Rust SDK of MCP.
 //! - [`server`]: the loopback behind the WebSocket API of chat cores.
 //! - [`mcp`] (feature `mcp`, Unix): an MCP server behind bots, or before local HTTP clients.
@@ -22,6 +23,8 @@
 pub mod a2a;
 mod agent;
 pub mod bot;
+#[cfg(feature = "card")]
+pub mod card;
 pub mod client;
 #[cfg(all(feature = "gateway", unix))]
 pub mod gateway;

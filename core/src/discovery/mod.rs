@@ -17,6 +17,7 @@
 //! | [`llms`] | the section `## Communications` of an `llms.txt` |
 //! | [`link`] | every form of SimpleX link |
 //! | [`name`] | SimpleX names |
+//! | [`public`] | which addresses a URL of somebody else's may lead to |
 //!
 //! All of it borrows from the text that it reads, writes into buffers that the caller owns, and
 //! needs no heap.
@@ -37,6 +38,7 @@
 pub mod link;
 pub mod llms;
 pub mod name;
+pub mod public;
 
 use crate::json::Writer;
 

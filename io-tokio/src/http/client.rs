@@ -1,6 +1,7 @@
 //! Requests over HTTP.
 
 use core::time::Duration;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use super::HttpError;
+use super::guard::Resolver;
+use super::{HttpError, Reach};
 use crate::link::LinkError;
 
 /// How long a connection may take to come about.
@@ -33,12 +35,15 @@ pub(crate) struct HttpOptions {
     pub(crate) ca_file: Option<PathBuf>,
     /// Whether no URL is an `https://` one: then no certificates have to be there.
     pub(crate) is_plain: bool,
+    /// Where connections may go.
+    pub(crate) reach: Reach,
 }
 
 /// Keeps connections, and makes requests over them.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpClient {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    client: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,
+    reach: Reach,
 }
 
 impl HttpClient {
@@ -48,7 +53,7 @@ impl HttpClient {
             _ if options.is_plain => nobody().map_err(HttpError::Trust)?,
             file => (*client_config(file.as_deref()).map_err(HttpError::Trust)?).clone(),
         };
-        let mut connector = HttpConnector::new();
+        let mut connector = HttpConnector::new_with_resolver(Resolver(options.reach));
         connector.enforce_http(false);
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
@@ -62,7 +67,7 @@ impl HttpClient {
             .pool_idle_timeout(IDLE)
             .pool_max_idle_per_host(MAX_IDLE)
             .build(connector);
-        Ok(Self { client })
+        Ok(Self { client, reach: options.reach })
     }
 
     /// Makes one request. The answer's body is still to be read.
@@ -73,12 +78,17 @@ impl HttpClient {
         headers: HeaderMap,
         body: String,
     ) -> Result<Response<Incoming>, HttpError> {
+        // A name is looked at by the resolver, which an address does not pass.
+        self.reach.check(uri)?;
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = method;
         *request.uri_mut() = uri.clone();
         *request.headers_mut() = headers;
         let sent = self.client.request(request).await;
-        sent.map_err(|error| HttpError::Connection(innermost(&error).into()))
+        sent.map_err(|error| match refused(&error) {
+            true => HttpError::NotPublic,
+            false => HttpError::Connection(innermost(&error).into()),
+        })
     }
 }
 
@@ -90,6 +100,19 @@ fn nobody() -> Result<ClientConfig, LinkError> {
         .with_root_certificates(RootCertStore::empty())
         .with_no_client_auth();
     Ok(config)
+}
+
+/// Whether the resolver has refused what it found.
+fn refused(error: &(dyn core::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        if inner.is_some_and(|inner| inner.is::<HttpError>()) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// What an error is about in the end.

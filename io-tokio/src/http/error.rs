@@ -19,6 +19,9 @@ pub enum HttpError {
     Url,
     /// Plain HTTP to another machine, which was not allowed.
     PlainHttp,
+    /// The URL leads to an address that is not one of the public internet, and somebody else chose
+    /// it.
+    NotPublic,
     /// The certificates to trust cannot be read.
     Trust(LinkError),
     /// A service parameter that cannot be a header.
@@ -49,6 +52,7 @@ impl fmt::Display for HttpError {
         f.write_str(match self {
             Self::Url => "not an https:// or http:// URL with a host and without a password",
             Self::PlainHttp => "plain HTTP to another machine is not allowed",
+            Self::NotPublic => "the address is not one of the public internet",
             Self::Trust(error) => return error.fmt(f),
             Self::Header => "a service parameter cannot be a header",
             Self::Connection(error) => return write!(f, "no connection: {error}"),

@@ -107,7 +107,8 @@ impl Connection {
     pub(super) fn new(upstream: &Upstream, limit: usize) -> Result<Self, HttpError> {
         let url = read_url(&upstream.url, upstream.plain)?;
         let is_plain = url.scheme_str() == Some("http");
-        let options = HttpOptions { ca_file: upstream.ca_file.clone(), is_plain };
+        let options =
+            HttpOptions { ca_file: upstream.ca_file.clone(), is_plain, ..HttpOptions::default() };
         let http = HttpClient::new(&options)?;
         let credential = upstream.credential.as_deref().map(HeaderValue::from_str).transpose();
         let mut credential = credential.map_err(|_| HttpError::Header)?;

@@ -25,6 +25,8 @@ use crate::exit::{ExitCode, Failure};
 use crate::output::Output;
 use crate::secret::read_token;
 use crate::signals::Shutdown;
+use crate::terminal::escape;
+use crate::web_card::{WebCardArgs, is_card_url};
 
 /// Serve an A2A agent that is on HTTP.
 ///
@@ -63,10 +65,13 @@ pub(crate) struct ServeA2aArgs {
 /// A local A2A server whose agent is in a chat. Its URL is printed.
 #[derive(Debug, Arguments)]
 pub(crate) struct GatewayA2aArgs {
-    /// The agent: `@name` of a contact, `#group @name` of a member, or a link, to which the profile
-    /// connects if it has not done so.
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) to: Address,
+    /// The agent: `@name` of a contact, `#group @name` of a member, a link, to which the profile
+    /// connects if it has not done so, or the https:// URL of an Agent Card that names one.
+    #[arg(long, value_name = "ADDRESS|URL")]
+    pub(crate) to: String,
+
+    #[command(flatten)]
+    pub(crate) web: WebCardArgs,
 
     /// Listen here; port 0 is any that is free.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
@@ -155,9 +160,16 @@ pub(crate) async fn gateway(
     config.token = args.token_file.as_deref().map(read_token).transpose()?;
     let card = args.card.as_deref().map(read_card).transpose()?;
     let open = async {
+        let to = match is_card_url(&args.to) {
+            true => args.web.interface(&args.to).await?.url,
+            false => args.to.clone(),
+        };
+        let address: Address = to.parse().map_err(|error| {
+            Failure::new(ExitCode::Usage, format!("--to {}: {error}", escape(&to)))
+        })?;
         let client = Client::connect(core_of(&args.core)).await;
         let client = client.map_err(|error| not_connected(&args.core, &error))?;
-        let agent = reach(&client, &args.to).await?;
+        let agent = reach(&client, &address).await?;
         let card = match card {
             Some(card) => card,
             None => Gateway::fetch_card(&client, &agent).await.map_err(no_gateway)?,

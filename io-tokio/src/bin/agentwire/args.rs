@@ -12,6 +12,7 @@ use crate::gateway::GatewayArgs;
 use crate::loopback::LoopbackArgs;
 use crate::replay::ReplayArgs;
 use crate::serve::ServeArgs;
+use crate::web_card::WebCardArgs;
 
 /// Agent-to-agent protocols over chat.
 #[derive(Debug, Parser)]
@@ -118,9 +119,13 @@ pub(crate) struct CoreArgs {
 #[derive(Debug, Arguments)]
 pub(crate) struct CallArgs {
     /// Whom: @contact, #group for everyone in it, '#group @member', a contact address link or the
-    /// SimpleX name of one; @4 and #4 by their numbers.
+    /// SimpleX name of one; @4 and #4 by their numbers; or the https:// URL of an Agent Card that
+    /// names such a link.
     #[arg(long, value_name = "WHOM")]
     pub(crate) to: String,
+
+    #[command(flatten)]
+    pub(crate) web: WebCardArgs,
 
     /// The protocol.
     #[arg(long, value_name = "PROTOCOL", default_value = "mcp")]
@@ -260,17 +265,21 @@ pub(crate) struct BotArgs {
     pub(crate) core: CoreArgs,
 }
 
-/// Find out who can be called under a web site's llms.txt, a SimpleX link or a SimpleX name, with
-/// which protocols and over which transport, without connecting to anybody.
+/// Find out who can be called under a web site's llms.txt, an Agent Card, a SimpleX link or a
+/// SimpleX name, with which protocols and over which transport, without connecting to anybody.
 #[derive(Debug, Arguments)]
 pub(crate) struct DiscoverArgs {
-    /// A web address, a SimpleX link or a SimpleX name. A web site is asked for its /llms.txt.
+    /// A web address, a SimpleX link or a SimpleX name. A web site is asked for its /llms.txt; the
+    /// https:// address of a .json file is that of an Agent Card.
     #[arg(value_name = "URL|LINK")]
     pub(crate) target: String,
 
-    /// Do not ask a chat core what the links hold; what llms.txt itself says is shown.
+    /// Do not ask a chat core what the links hold; what the web itself says is shown.
     #[arg(long)]
     pub(crate) offline: bool,
+
+    #[command(flatten)]
+    pub(crate) web: WebCardArgs,
 
     #[command(flatten)]
     pub(crate) core: CoreArgs,

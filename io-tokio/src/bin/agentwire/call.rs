@@ -23,6 +23,7 @@ use crate::input;
 use crate::output::Output;
 use crate::signals::Shutdown;
 use crate::terminal::{DIM, NAME, escape, escape_lines};
+use crate::web_card::is_card_url;
 
 pub(crate) async fn run(
     args: &CallArgs,
@@ -33,11 +34,21 @@ pub(crate) async fn run(
         ProtocolArg::Mcp => Standard::MCP,
         ProtocolArg::A2a => Standard::A2A,
     };
-    let address: Address = args
-        .to
-        .parse()
-        .map_err(|error| Failure::new(ExitCode::Usage, format!("--to {}: {error}", args.to)))?;
-    let request = request(args)?.to_string();
+    let mut request = request(args)?;
+    let to = if is_card_url(&args.to) {
+        let interface = tokio::select! {
+            biased;
+            () = end.requested() => return Ok(()),
+            interface = args.web.interface(&args.to) => interface?,
+        };
+        repeat_tenant(&mut request, interface.tenant);
+        interface.url
+    } else {
+        args.to.clone()
+    };
+    let address: Address =
+        to.parse().map_err(|error| Failure::new(ExitCode::Usage, format!("--to {to}: {error}")))?;
+    let request = request.to_string();
     tokio::select! {
         biased;
         () = end.requested() => {
@@ -45,6 +56,16 @@ pub(crate) async fn run(
             Err(Failure::new(ExitCode::Unknown, problem))
         }
         result = call(args, binding, &address, &request, output) => result,
+    }
+}
+
+/// Names the tenant of the interface that is called, as every request of A2A has to (A2A 1.0
+/// section 8.3.2).
+fn repeat_tenant(request: &mut Value, tenant: Option<String>) {
+    let has_version = request.get(a2a::SERVICE_PARAMETERS).is_some();
+    let params = request.get_mut("params").and_then(Value::as_object_mut);
+    if let (Some(tenant), Some(params), true) = (tenant, params, has_version) {
+        params.entry("tenant").or_insert_with(|| json!(tenant));
     }
 }
 

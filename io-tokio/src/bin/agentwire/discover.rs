@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! web address ──▶ llms.txt ──▶ addresses ─┐
+//! URL of a card ──▶ interfaces ───────────┤
 //! link or name ───────────────────────────┴▶ the core's plan ──▶ link data ──▶ declarations
 //!                                                                                  │
 //!                                                              protocols, versions, transport
@@ -24,6 +25,7 @@ use crate::inspect::{llms, profile};
 use crate::output::Output;
 use crate::signals::Shutdown;
 use crate::terminal::{NAME, escape};
+use crate::web_card::{check, failed, names_card};
 
 pub(crate) async fn run(
     args: &DiscoverArgs,
@@ -41,6 +43,8 @@ async fn discover(args: &DiscoverArgs, output: &mut Output) -> Result<(), Failur
     let target = args.target.trim();
     let links = if Link::parse(target).is_ok() || is_name(target) {
         vec![target.to_owned()]
+    } else if names_card(target) {
+        card(args, target, output).await?
     } else {
         let url = http::llms_url(target)?;
         let text = http::get(&url).await?;
@@ -83,6 +87,42 @@ fn is_name(target: &str) -> bool {
         || target.starts_with("simplex:")
         || target.ends_with(".simplex");
     says_so && Name::parse(target).is_ok()
+}
+
+/// The SimpleX links in an Agent Card, and who vouches for it.
+async fn card(args: &DiscoverArgs, url: &str, output: &mut Output) -> Result<Vec<String>, Failure> {
+    let client = args.web.client()?;
+    let fetched = client.fetch(url).await.map_err(|error| failed(&error))?;
+    let card = fetched.card().map_err(|error| failed(&error))?;
+    let verified = client.verify(&fetched).await;
+    check(&client, &fetched).await?;
+    let name = card.object().str("name").ok().flatten();
+    let name: String = name.map(|name| name.chars().collect()).unwrap_or_default();
+    let interfaces: Vec<_> = card.simplex_interfaces().collect();
+    let kid = verified.ok().map(|verified| verified.kid);
+    if output.is_json() {
+        let links: Vec<_> = interfaces
+            .iter()
+            .map(|it| json!({"url": it.url, "version": it.version, "tenant": it.tenant}))
+            .collect();
+        output.json(&json!({"kind": "card", "name": name, "kid": kid, "simplex": links}))?;
+    } else {
+        let shown = escape(&name);
+        let name = output.terminal().paint(NAME, &shown);
+        let vouched = match &kid {
+            Some(kid) => format!("signed by the key {}", escape(kid)),
+            None => String::from("no signature vouches for it"),
+        };
+        output.line(format_args!("{name}: an Agent Card, {vouched}"))?;
+        for interface in &interfaces {
+            output.line(format_args!("{:<11}{}", "simplex", escape(&interface.url)))?;
+        }
+    }
+    if interfaces.is_empty() {
+        let problem = format!("{url}: the card has no SimpleX interface");
+        return Err(Failure::new(ExitCode::Refused, problem));
+    }
+    Ok(interfaces.into_iter().map(|interface| interface.url).collect())
 }
 
 /// What the core finds behind a link.

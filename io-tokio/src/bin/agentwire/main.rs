@@ -29,6 +29,7 @@ mod secret;
 mod serve;
 mod signals;
 mod terminal;
+mod web_card;
 
 use std::process;
 

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use agentwire_core::card::Form;
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::web_card::{WebCardArgs, is_card_url};
+
 /// Sign, check and lint A2A Agent Cards, and put a SimpleX address into them.
 ///
-/// A card is read from a file, or from standard input. Exit code 6 if it is refused.
+/// A card is read from a file, from standard input, or fetched from a URL. Exit code 6 if it is
+/// refused.
 #[derive(Debug, Args)]
 pub(crate) struct CardArgs {
     #[command(subcommand)]
@@ -29,9 +32,19 @@ pub(super) enum CardAction {
 /// The card.
 #[derive(Debug, Args)]
 pub(super) struct Source {
-    /// The card; standard input if it is absent or `-`.
-    #[arg(value_name = "FILE")]
+    /// The card, or its https:// URL; standard input if it is absent or `-`.
+    #[arg(value_name = "FILE|URL")]
     pub(super) file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) web: WebCardArgs,
+}
+
+impl Source {
+    /// The URL, if it is one.
+    pub(super) fn url(&self) -> Option<&str> {
+        self.file.as_deref()?.to_str().filter(|file| is_card_url(file))
+    }
 }
 
 /// Whose signature it is.
@@ -71,10 +84,13 @@ pub(super) struct SignArgs {
 }
 
 /// Check whether a key vouches for the card.
+///
+/// For a card at a URL, without --key, the keys are fetched: from the URL in its signature, which
+/// has to be on the card's own host.
 #[derive(Debug, Args)]
 pub(super) struct VerifyArgs {
     /// A key of the card's owner, given by other means: PEM, a JWK or a JWKS; may be repeated.
-    #[arg(long, value_name = "FILE", required_unless_present = "jwks")]
+    #[arg(long, value_name = "FILE")]
     pub(super) key: Vec<PathBuf>,
 
     /// The key set that was fetched from the signature's jku.

@@ -5,6 +5,7 @@ mod keys;
 mod lint;
 mod verify;
 
+use core::future::Future;
 use std::io::{self, Write as _};
 
 use agentwire_core::card::{Card, CardError, Form, NewSignature, SecretKey, SignError, Signer};
@@ -18,7 +19,9 @@ use crate::exit::{ExitCode, Failure};
 use crate::input;
 use crate::inspect::{malformed, verdict};
 use crate::output::Output;
+use crate::signals;
 use crate::terminal::{escape, escape_json, wrap};
+use crate::web_card::failed;
 
 /// Does what the command line says.
 pub(crate) fn run(args: &CardArgs, output: &mut Output) -> Result<(), Failure> {
@@ -39,8 +42,38 @@ fn with_card(
     output: &mut Output,
     work: impl FnOnce(&Card<'_>, &mut Output) -> Result<(), CardFailure>,
 ) -> Result<(), Failure> {
-    let text = input::file_or_stdin(source.file.as_deref())?;
-    let worked = Card::parse(&text).map_err(CardFailure::Card).and_then(|card| work(&card, output));
+    let text = match source.url() {
+        Some(url) => {
+            let fetch = async { source.web.client()?.fetch(url).await.map_err(|it| failed(&it)) };
+            waited(fetch)?.text
+        }
+        None => input::file_or_stdin(source.file.as_deref())?,
+    };
+    with_text(&text, output, work)
+}
+
+/// Waits for what comes from the web; nothing else here waits for anything.
+fn waited<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let mut came = None;
+    let result = &mut came;
+    signals::block_on(|mut end| async move {
+        tokio::select! {
+            biased;
+            () = end.requested() => {}
+            worked = work => *result = Some(worked?),
+        }
+        Ok(())
+    })?;
+    came.ok_or_else(|| Failure::new(ExitCode::Timeout, "given up"))
+}
+
+/// Does something with the card in a text.
+fn with_text(
+    text: &str,
+    output: &mut Output,
+    work: impl FnOnce(&Card<'_>, &mut Output) -> Result<(), CardFailure>,
+) -> Result<(), Failure> {
+    let worked = Card::parse(text).map_err(CardFailure::Card).and_then(|card| work(&card, output));
     match worked {
         Ok(()) => Ok(()),
         Err(CardFailure::Other(failure)) => Err(failure),
@@ -51,9 +84,9 @@ fn with_card(
                     CardError::Json(error) => error.kind.to_string(),
                     error => error.to_string(),
                 };
-                let path = json::Path::to(&text, offset).to_string();
+                let path = json::Path::to(text, offset).to_string();
                 let why = if path == "$" { why } else { format!("{why}, at {path}") };
-                malformed(&why, offset, &text, output)
+                malformed(&why, offset, text, output)
             }
             None => Err(Failure::new(ExitCode::Refused, error.to_string())),
         },

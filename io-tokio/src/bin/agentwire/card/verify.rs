@@ -1,15 +1,49 @@
 //! `agentwire card verify`: whether a key vouches for a card.
 
 use agentwire_core::card::{Card, KeySet, Origin, Refusal, Verified, Verifier, VerifyError};
+use agentwire_tokio::card::CardFetchError;
 use serde_json::{Value, json};
 
 use super::args::VerifyArgs;
-use super::{CardFailure, keys, links, row, with_card};
+use super::{CardFailure, keys, links, row, waited, with_card, with_text};
 use crate::exit::{ExitCode, Failure};
 use crate::inspect::verdict;
 use crate::output::Output;
+use crate::web_card::failed;
 
 pub(super) fn run(args: &VerifyArgs, output: &mut Output) -> Result<(), Failure> {
+    match args.source.url() {
+        Some(url) if args.key.is_empty() && args.jwks.is_none() => fetched(args, url, output),
+        None if args.key.is_empty() && args.jwks.is_none() => {
+            let problem = "--key names the file with a key of the card's owner; only for a card at \
+                           a URL is there another way to one";
+            Err(Failure::new(ExitCode::Usage, problem))
+        }
+        _ => given(args, output),
+    }
+}
+
+/// Checks a card against the keys that its host publishes.
+fn fetched(args: &VerifyArgs, url: &str, output: &mut Output) -> Result<(), Failure> {
+    let (fetched, verified) = waited(async {
+        let client = args.source.web.client()?;
+        let client = if args.any_form { client.accept_uncovering() } else { client };
+        let fetched = client.fetch(url).await.map_err(|error| failed(&error))?;
+        let verified = client.verify(&fetched).await;
+        Ok((fetched, verified))
+    })?;
+    with_text(&fetched.text, output, |card, output| match verified {
+        Ok(verified) => Ok(accepted(card, &verified, output)?),
+        Err(CardFetchError::Card(error) | CardFetchError::Refused(VerifyError::Card(error))) => {
+            Err(CardFailure::Card(error))
+        }
+        Err(CardFetchError::Refused(error)) => Ok(refused(card, &error, output)?),
+        Err(error) => Err(failed(&error).into()),
+    })
+}
+
+/// Checks a card against keys that are given.
+fn given(args: &VerifyArgs, output: &mut Output) -> Result<(), Failure> {
     let mut set = KeySet::new();
     for path in args.key.iter().chain(&args.jwks) {
         keys::add_public(path, &mut set)?;
