@@ -150,12 +150,14 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
     let path = head.split(' ').nth(1).unwrap().to_owned();
     let page = pages.lock().unwrap().get(&path).cloned();
     asked.lock().unwrap().push(path);
-    let page = page.unwrap_or_else(|| {
-        b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec()
-    });
+    let page =
+        page.unwrap_or_else(|| b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec());
     let is_endless = page.ends_with(b"@ENDLESS");
     let page = page.strip_suffix(b"@ENDLESS").unwrap_or(&page);
-    let mut written = socket.write_all(page).await;
+    // The connection ends with the answer: nobody is to use it again.
+    let line = page.windows(2).position(|pair| pair == b"\r\n").unwrap() + 2;
+    let page = [&page[..line], b"Connection: close\r\n", &page[line..]].concat();
+    let mut written = socket.write_all(&page).await;
     while is_endless && written.is_ok() {
         written = socket.write_all(&[b' '; 4096]).await;
     }
