@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args as Arguments, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::card::CardArgs;
+use crate::config::{ConfigArgs, Limits};
 use crate::exit::ExitCode;
 use crate::gateway::GatewayArgs;
 use crate::loopback::LoopbackArgs;
@@ -88,6 +89,7 @@ pub(crate) enum Action {
     Loopback(LoopbackArgs),
     Replay(ReplayArgs),
     Serve(ServeArgs),
+    Config(ConfigArgs),
     Call(CallArgs),
     Bot(BotArgs),
     Gateway(GatewayArgs),
@@ -98,13 +100,16 @@ pub(crate) enum Action {
     Man(ManArgs),
 }
 
+/// Where a chat core is that runs on this machine as its documentation says.
+pub(crate) const DEFAULT_CORE: &str = "ws://127.0.0.1:5225";
+
 /// How the chat core is reached.
-#[derive(Clone, Debug, Arguments)]
+#[derive(Clone, Debug, PartialEq, Eq, Arguments)]
 pub(crate) struct CoreArgs {
     /// The chat core's WebSocket, as simplex-chat -p 5225 opens it. Another machine's core is
     /// reached with wss://.
     #[arg(long = "core", value_name = "URL", env = "AGENTWIRE_CORE", hide_env_values = true)]
-    #[arg(default_value = "ws://127.0.0.1:5225")]
+    #[arg(default_value = DEFAULT_CORE)]
     pub(crate) url: String,
 
     /// Trust the certificates in this PEM file and no others, for wss://.
@@ -232,21 +237,8 @@ pub(crate) struct BotArgs {
     #[arg(long)]
     pub(crate) rpc: bool,
 
-    /// Answer only these: @contact, #group for its members, by name or number; may be repeated.
-    #[arg(long, value_name = "WHOM")]
-    pub(crate) allow: Vec<String>,
-
-    /// How many requests of one caller are handled at once.
-    #[arg(long, value_name = "N")]
-    pub(crate) max_open: Option<u32>,
-
-    /// How many requests of one caller are taken in a minute.
-    #[arg(long, value_name = "N")]
-    pub(crate) per_minute: Option<u32>,
-
-    /// How many requests of one caller are taken in a day.
-    #[arg(long, value_name = "N")]
-    pub(crate) per_day: Option<u32>,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
 
     /// A request may be run again if the bot ended while it ran.
     #[arg(long)]
@@ -263,6 +255,33 @@ pub(crate) struct BotArgs {
 
     #[command(flatten)]
     pub(crate) core: CoreArgs,
+}
+
+/// Who may call a bot, and how often.
+#[derive(Clone, Debug, Arguments)]
+pub(crate) struct LimitArgs {
+    /// Answer only these: @contact, #group for its members, by name or number; may be repeated.
+    #[arg(long, value_name = "WHOM")]
+    pub(crate) allow: Vec<String>,
+
+    /// How many requests of one caller are handled at once.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_open: Option<u32>,
+
+    /// How many requests of one caller are taken in a minute.
+    #[arg(long, value_name = "N")]
+    pub(crate) per_minute: Option<u32>,
+
+    /// How many requests of one caller are taken in a day.
+    #[arg(long, value_name = "N")]
+    pub(crate) per_day: Option<u32>,
+}
+
+impl From<&LimitArgs> for Limits {
+    fn from(args: &LimitArgs) -> Self {
+        let LimitArgs { allow, max_open, per_minute, per_day } = args.clone();
+        Self { allow, max_open, per_minute, per_day }
+    }
 }
 
 /// Find out who can be called under a web site's llms.txt, an Agent Card, a SimpleX link or a

@@ -3,28 +3,22 @@
 use core::time::Duration;
 use std::process::Stdio;
 
-use agentwire_core::admission::{AdmissionConfig, Allowed, Person};
 use agentwire_core::binding::{Failure as Why, Standard};
-use agentwire_core::chat::GroupId;
 use agentwire_core::chat::session::Declared;
 use agentwire_core::json::Writer;
 use agentwire_core::jsonrpc::write_result;
 use agentwire_core::mcp::REVISION;
-use agentwire_core::rpc::RateLimit;
-use agentwire_core::simplex::UserId;
 use agentwire_core::simplex::command::Command;
-use agentwire_core::simplex::frame::Body;
 use agentwire_core::simplex::journal::JournalConfig;
-use agentwire_tokio::bot::{Admitting, Bot, BotConfig, Handler, Replier, Request, Via};
+use agentwire_tokio::bot::{Bot, BotConfig, Handler, Replier, Request, Via};
 use agentwire_tokio::client::CoreState;
-use agentwire_tokio::journal::{OpenError, Opened, SqliteJournal};
-use agentwire_tokio::reach::{Address, Who};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::admission::gate;
 use crate::args::{BotArgs, Words};
-use crate::core_api::{CoreApi, core_of, not_connected};
-use crate::doctor::now;
+use crate::config::Limits;
+use crate::core_api::{core_of, not_connected};
 use crate::exit::{ExitCode, Failure};
 use crate::journal_file;
 use crate::output::Output;
@@ -43,8 +37,12 @@ pub(crate) async fn run(
     mut end: Shutdown,
 ) -> Result<(), Failure> {
     // Before the core is touched: a second bot is to change nothing.
-    let opened = if args.no_journal { None } else { Some(open(args)?) };
-    let gate = gate(args).await?;
+    let opened = if args.no_journal {
+        None
+    } else {
+        Some(journal_file::open(args.journal.as_deref(), &args.core.url)?)
+    };
+    let gate = gate(&args.core, &Limits::from(&args.limits)).await?;
     let declared =
         || vec![Declared::new(Standard::MCP, [REVISION]), Declared::new(Standard::A2A, ["1.0"])];
     let mut config = BotConfig::from(declared()).gate(gate);
@@ -103,99 +101,6 @@ async fn publish_address(bot: &Bot) {
     if let Err(error) = client.command(&Command::Raw(&command)).await {
         let error = error.to_string();
         eprintln!("agentwire: contacts do not learn the address: {}", escape(&error));
-    }
-}
-
-fn open(args: &BotArgs) -> Result<Opened, Failure> {
-    let path = match &args.journal {
-        Some(path) => path.clone(),
-        None => journal_file::default_path(&args.core.url)?,
-    };
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(|error| {
-            let problem = format!("{}: {error}; name a file with --journal", folder.display());
-            Failure::new(ExitCode::Config, problem)
-        })?;
-    }
-    let opened = SqliteJournal::open(&path, now()).map_err(|error| {
-        let (code, mend) = match &error {
-            OpenError::Locked { .. } => (
-                ExitCode::Locked,
-                "; one bot for each core: end that one first, or name another file with --journal",
-            ),
-            OpenError::Stuck { .. } => (ExitCode::Corrupt, "; name another file with --journal"),
-            _ => (ExitCode::Config, "; name another file with --journal"),
-        };
-        Failure::new(code, format!("{error}{mend}"))
-    })?;
-    if let Some(damaged) = &opened.damaged {
-        let moved = damaged.moved_to.display().to_string();
-        eprintln!(
-            "agentwire: the call journal was damaged ({}) and is now {}; commands sent before are \
-             answered with an unknown outcome",
-            escape(&damaged.why),
-            escape(&moved)
-        );
-    }
-    Ok(opened)
-}
-
-/// Who may call, and how often.
-async fn gate(args: &BotArgs) -> Result<Admitting, Failure> {
-    let mut limits = AdmissionConfig::default();
-    limits.only_listed = !args.allow.is_empty();
-    limits.max_open = args.max_open;
-    limits.rate = args.per_minute.map(|most| RateLimit::new(most, Duration::from_secs(60)));
-    limits.quota = args.per_day.map(|most| RateLimit::new(most, Duration::from_secs(86_400)));
-    let gate = Admitting::new(limits);
-    if args.allow.is_empty() {
-        return Ok(gate);
-    }
-    let (mut core, user) = CoreApi::start(&args.core).await?;
-    for whom in &args.allow {
-        let allowed = allowed(&mut core, user, whom).await?;
-        gate.allow(allowed)
-            .map_err(|error| Failure::new(ExitCode::Config, format!("--allow {whom}: {error}")))?;
-    }
-    core.close().await;
-    Ok(gate)
-}
-
-async fn allowed(core: &mut CoreApi, user: UserId, whom: &str) -> Result<Allowed, Failure> {
-    let wrong = |why: &str| Failure::new(ExitCode::Usage, format!("--allow {whom}: {why}"));
-    let address: Address = whom.parse().map_err(|error| wrong(&format!("{error}")))?;
-    match address {
-        Address::Contact(who) => {
-            let answer = core.ask(&Command::Contacts(user)).await?;
-            let Some(Body::Contacts(contacts)) = answer.body() else {
-                return Err(core.unexpected("/_contacts"));
-            };
-            let is_it = |id: i64, name: String| match &who {
-                Who::Number(number) => *number == id,
-                Who::Name(wanted) => *wanted == name,
-            };
-            let found = contacts
-                .filter_map(Result::ok)
-                .find(|contact| is_it(contact.id.0, contact.name.chars().collect()));
-            let contact = found.ok_or_else(|| wrong("the profile has no such contact"))?;
-            Ok(Allowed::Person(Person::Contact(contact.id)))
-        }
-        Address::Everyone(who) => {
-            let answer = core.ask(&Command::Groups(user)).await?;
-            let Some(Body::Groups(groups)) = answer.body() else {
-                return Err(core.unexpected("/_groups"));
-            };
-            let is_it = |id: GroupId, name: String| match &who {
-                Who::Number(number) => *number == id.0,
-                Who::Name(wanted) => *wanted == name,
-            };
-            let found = groups
-                .filter_map(Result::ok)
-                .find(|group| is_it(group.id, group.name.chars().collect()));
-            let group = found.ok_or_else(|| wrong("the profile is in no such group"))?;
-            Ok(Allowed::Group(group.id))
-        }
-        _ => Err(wrong("a contact or a group is wanted")),
     }
 }
 

@@ -12,26 +12,23 @@ use crate::output::Output;
 use crate::secret::read_token;
 use crate::terminal::escape;
 
-/// Serves HTTP clients, and says where.
+/// Serves HTTP clients.
 pub(crate) async fn listen<A: Answers>(
     address: SocketAddr,
     token_file: Option<&Path>,
     answers: Arc<A>,
-    output: &mut Output,
 ) -> Result<Front, Failure> {
     let mut config = FrontConfig::default();
     if let Some(file) = token_file {
         config = config.token(read_token(file)?);
     }
-    let front = Front::listen_with(address, config, answers).await.map_err(|error| {
+    Front::listen_with(address, config, answers).await.map_err(|error| {
         if token_file.is_none() && error.kind() == io::ErrorKind::PermissionDenied {
             let problem = format!("{address}: other machines are served only with --token-file");
             return Failure::new(ExitCode::Usage, problem);
         }
         Failure::new(ExitCode::Refused, format!("cannot listen on {address}: {error}"))
-    })?;
-    tell(output, &front.url())?;
-    Ok(front)
+    })
 }
 
 /// Says where it is served.

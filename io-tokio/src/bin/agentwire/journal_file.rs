@@ -1,9 +1,48 @@
-//! Where a bot's call journal is.
+//! A bot's call journal: where it is, and how it is opened.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use agentwire_tokio::journal::{OpenError, Opened, SqliteJournal};
+
+use crate::doctor::now;
 use crate::exit::{ExitCode, Failure};
+use crate::terminal::escape;
+
+/// Opens the journal at a path, or the one of the bot at a core.
+pub(crate) fn open(path: Option<&Path>, url: &str) -> Result<Opened, Failure> {
+    let path = match path {
+        Some(path) => path.to_owned(),
+        None => default_path(url)?,
+    };
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            let problem = format!("{}: {error}; name a file with --journal", folder.display());
+            Failure::new(ExitCode::Config, problem)
+        })?;
+    }
+    let opened = SqliteJournal::open(&path, now()).map_err(|error| {
+        let (code, mend) = match &error {
+            OpenError::Locked { .. } => (
+                ExitCode::Locked,
+                "; one bot for each core: end that one first, or name another file with --journal",
+            ),
+            OpenError::Stuck { .. } => (ExitCode::Corrupt, "; name another file with --journal"),
+            _ => (ExitCode::Config, "; name another file with --journal"),
+        };
+        Failure::new(code, format!("{error}{mend}"))
+    })?;
+    if let Some(damaged) = &opened.damaged {
+        let moved = damaged.moved_to.display().to_string();
+        eprintln!(
+            "agentwire: the call journal was damaged ({}) and is now {}; commands sent before are \
+             answered with an unknown outcome",
+            escape(&damaged.why),
+            escape(&moved)
+        );
+    }
+    Ok(opened)
+}
 
 /// The journal of the bot at a core: one for each core, in the folder for states that
 /// `XDG_STATE_HOME` names.

@@ -5,10 +5,12 @@
 #![allow(clippy::std_instead_of_alloc, reason = "std is always there")]
 
 mod a2a;
+mod admission;
 mod args;
 mod bot;
 mod call;
 mod card;
+mod config;
 mod connect;
 mod core_api;
 mod demo;
@@ -79,6 +81,7 @@ fn run(args: &Args) -> Result<(), Failure> {
         Some(Action::Doctor(args)) => {
             signals::block_on(|end| async { doctor::run(args, &mut output, end).await })
         }
+        Some(Action::Config(args)) => config::run(args, &mut output),
         Some(Action::Completions(args)) => generate::completions(args),
         Some(Action::Man(args)) => generate::man(args),
         Some(Action::Serve(args)) => {

@@ -22,7 +22,24 @@ const LEAVE: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug)]
 pub(crate) struct Shutdown(watch::Receiver<bool>);
 
+/// Asks for the end of a part of the work.
+#[derive(Debug)]
+pub(crate) struct Asker(watch::Sender<bool>);
+
+impl Asker {
+    /// Asks. What has ended already is not asked.
+    pub(crate) fn ask(&self) {
+        let _ = self.0.send(true);
+    }
+}
+
 impl Shutdown {
+    /// An end of its own, for a part of the work.
+    pub(crate) fn new() -> (Asker, Self) {
+        let (ask, asked) = watch::channel(false);
+        (Asker(ask), Self(asked))
+    }
+
     /// Returns when the first signal has come. From then on no new work is to be begun.
     pub(crate) async fn requested(&mut self) {
         // An error means that nobody can ask any more: the work has ended.

@@ -212,7 +212,8 @@ async fn http<A: Answers>(
     output: &mut Output,
 ) -> Result<(), Failure> {
     let token = args.token_file.as_deref();
-    let _front = front::listen(at, token, Arc::clone(server), output).await?;
+    let front = front::listen(at, token, Arc::clone(server)).await?;
+    front::tell(output, &front.url())?;
     keep(file, pins, core::future::pending()).await
 }
 
