@@ -9,6 +9,7 @@
 //! - [`a2a`] (feature `a2a`): A2A agents on HTTP, made reachable over SimpleX, and the other way
 //!   round.
 //! - [`card`] (feature `card`): Agent Cards fetched from the web, and who vouches for them.
+//! - [`a2a_client`] (feature `a2a-client`): a transport for clients of the official Rust SDK of A2A.
 //! - [`rmcp`] (feature `rmcp`): servers and clients of the official Rust SDK of MCP.
 //! - [`server`]: the loopback behind the WebSocket API of chat cores.
 //! - [`mcp`] (feature `mcp`, Unix): an MCP server behind bots, or before local HTTP clients.
@@ -21,6 +22,8 @@
 
 #[cfg(feature = "a2a")]
 pub mod a2a;
+#[cfg(feature = "a2a-client")]
+pub mod a2a_client;
 mod agent;
 pub mod bot;
 #[cfg(feature = "card")]

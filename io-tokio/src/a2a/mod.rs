@@ -17,6 +17,9 @@ mod proxy;
 mod source;
 mod upstream;
 
+#[cfg(feature = "a2a-client")]
+pub(crate) use gateway::call_failed;
+
 pub use crate::http::HttpError;
 pub use gateway::{Gateway, GatewayConfig, GatewayError, INTERFACE_PATH};
 pub use proxy::{Proxy, ProxyConfig};

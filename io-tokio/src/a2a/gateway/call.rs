@@ -234,7 +234,7 @@ pub(super) async fn keep_alive(sender: &Sender) -> bool {
 }
 
 /// The error for a call that was not made, or that ended without an answer.
-pub(super) fn failed(id: &str, error: &ClientError) -> String {
+pub(crate) fn failed(id: &str, error: &ClientError) -> String {
     let failure = match error {
         ClientError::Call(CallError::Refused(failure)) => *failure,
         ClientError::Call(CallError::TooLarge(_) | CallError::NoRoomForReply { .. }) => {

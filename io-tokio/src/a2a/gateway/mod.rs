@@ -27,6 +27,9 @@ use tokio::time::Instant;
 use crate::client::{Client, ClientError, Target};
 use card::Card;
 
+#[cfg(feature = "a2a-client")]
+pub(crate) use call::failed as call_failed;
+
 /// The path of the JSON-RPC interface, which is there with a slash at its end too, and at the root.
 pub const INTERFACE_PATH: &str = "/a2a";
 
