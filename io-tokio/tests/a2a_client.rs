@@ -5,8 +5,8 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
 use a2a::{
-    A2AError, AgentCard, AgentInterface, GetExtendedAgentCardRequest, GetTaskRequest, Message, Part,
-    Role, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamResponse,
+    A2AError, AgentCard, AgentInterface, GetExtendedAgentCardRequest, GetTaskRequest, Message,
+    Part, Role, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamResponse,
     SubscribeToTaskRequest, TaskPushNotificationConfig, TaskState, error_code, errordetails,
 };
 use a2a_client::middleware::CallInterceptor;
@@ -74,9 +74,7 @@ async fn answer(asked: Asked, request: Request, mut replier: Replier) {
             }
         }
         ("SubscribeToTask", _) => reply("result", json!({"task": task("CANCELED")})),
-        ("GetExtendedAgentCard", _) => {
-            reply("result", serde_json::from_str(CARD).unwrap())
-        }
+        ("GetExtendedAgentCard", _) => reply("result", serde_json::from_str(CARD).unwrap()),
         (method, _) => panic!("{method}"),
     };
     let _ = replier.respond(last).await;

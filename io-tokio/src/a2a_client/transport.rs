@@ -137,8 +137,12 @@ impl ClientTransport {
                 if !Standard::A2A.is_one_shot(request.text()) {
                     return Err(needs_conversation());
                 }
-                let asked =
-                    self.client.request(Standard::A2A, target.clone(), request.text(), options.clone());
+                let asked = self.client.request(
+                    Standard::A2A,
+                    target.clone(),
+                    request.text(),
+                    options.clone(),
+                );
                 let reply = asked.await.map_err(|error| failed("not_sent", error.to_string()))?;
                 match reply.kind {
                     ServiceReplyKind::Answer { text, .. } => Ok(text),

@@ -1,30 +1,36 @@
 //! The official SDKs of A2A on both ends: each client gets from each agent through the gateway, a
-//! conversation and the proxy what it gets from it directly.
+//! conversation and the proxy what it gets from it directly, and the one of Rust through a
+//! conversation alone.
 //!
 //! The clients print what has come without ids and times, which are the agent's own and differ from
 //! call to call, and of an error its code alone. What else differs, and has to, is
 //! [`peers::differs`].
 
 mod peers;
+mod rust;
 mod table;
 
+use a2a_client::{A2AClient, Transport};
 use agentwire_core::binding::Standard;
 use agentwire_core::chat::session::Declared;
 use agentwire_tests::interop;
 use agentwire_tokio::a2a::{Gateway, GatewayConfig, Proxy, Upstream, UpstreamConfig};
+use agentwire_tokio::a2a_client::ClientTransport;
 use agentwire_tokio::bot::{Bot, BotConfig};
 use agentwire_tokio::client::{Client, Target};
 use agentwire_tokio::network::Network;
 use tokio::task::JoinSet;
 
-use peers::{AGENTS, Agent, CLIENTS, Seen};
-use table::Run;
+use peers::{AGENTS, Agent, CLIENTS, Sdk, Seen};
+use table::{Run, Way};
 
 /// An agent on HTTP, and the gateway to it: a profile of the loopback's with the proxy, and one
 /// with the gateway.
 struct Chain {
     agent: Agent,
     gateway: String,
+    user: Client,
+    to_agent: Target,
     _bot: Bot,
     _serving: JoinSet<()>,
 }
@@ -41,11 +47,12 @@ impl Chain {
         let (user, target) = (Client::start(user), Target::from(to_shop));
         let card = Gateway::fetch_card(&user, &target).await.expect("a card");
         let (address, config) = (([127, 0, 0, 1], 0).into(), GatewayConfig::default());
-        let gateway = Gateway::bind(address, user, target, &card, config).await.expect("a port");
+        let gateway = Gateway::bind(address, user.clone(), target.clone(), &card, config).await;
+        let gateway = gateway.expect("a port");
         let url = format!("http://{}", gateway.address().expect("an address"));
         let mut serving = JoinSet::new();
         serving.spawn(gateway.run(core::future::pending()));
-        Self { agent, gateway: url, _bot: bot, _serving: serving }
+        Self { agent, gateway: url, user, to_agent: target, _bot: bot, _serving: serving }
     }
 }
 
@@ -60,8 +67,13 @@ fn each_client_gets_from_each_agent_through_a_conversation_what_it_gets_directly
             for client in CLIENTS {
                 let (direct, through) =
                     tokio::join!(client.run(&chain.agent.url), client.run(&chain.gateway));
-                runs.push(Run { client, agent, direct, through });
+                runs.push(Run { client, agent, way: Way::Gateway, direct, through });
             }
+            let transport = ClientTransport::new(chain.user.clone(), chain.to_agent.clone());
+            let client = A2AClient::new(Box::new(transport) as Box<dyn Transport>);
+            let (direct, through) =
+                tokio::join!(Sdk::Rust.run(&chain.agent.url), rust::run_with(&client));
+            runs.push(Run { client: Sdk::Rust, agent, way: Way::Transport, direct, through });
         }
         runs
     });
@@ -72,11 +84,7 @@ fn each_client_gets_from_each_agent_through_a_conversation_what_it_gets_directly
         assert!(run.direct.len() >= 30, "{client} at {agent}");
         assert_eq!(run.direct.len(), run.through.len(), "{client} at {agent}");
         for (direct, through) in run.direct.iter().zip(&run.through) {
-            let expected = run
-                .agent
-                .differs(&direct.call)
-                .map_or_else(|| direct.clone(), |difference| direct.with(difference.changed));
-            assert_eq!(expected, *through, "{client} at {agent}");
+            assert_eq!(direct.through(run.agent), *through, "{client} at {agent}");
         }
     }
     interop::check("clients", &table::clients(&runs));

@@ -1,4 +1,4 @@
-//! The SDKs' clients and agents, as programs of `tests/peers`.
+//! The SDKs' clients and agents: those of PyPI and npm as programs of `tests/peers`.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -7,15 +7,18 @@ use agentwire_tests::interop;
 use agentwire_tests::peers::{folder, program, root};
 use serde_json::Value;
 
+use crate::rust;
+
 /// A client or an agent made with an SDK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sdk {
     Python,
     Npm,
+    Rust,
 }
 
 pub(crate) const AGENTS: [Sdk; 2] = [Sdk::Python, Sdk::Npm];
-pub(crate) const CLIENTS: [Sdk; 2] = [Sdk::Python, Sdk::Npm];
+pub(crate) const CLIENTS: [Sdk; 3] = [Sdk::Python, Sdk::Npm, Sdk::Rust];
 
 /// What a client has got for one of its calls.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,8 +35,14 @@ impl Seen {
         Self { call, what: value["seen"].take() }
     }
 
-    pub(crate) fn with(&self, change: impl Fn(&Value) -> Value) -> Self {
-        Self { call: self.call.clone(), what: change(&self.what) }
+    /// What comes through a conversation of what comes directly from an agent made with an SDK.
+    pub(crate) fn through(&self, agent: Sdk) -> Self {
+        match agent.differs(&self.call) {
+            Some(difference) => {
+                Self { call: self.call.clone(), what: (difference.changed)(&self.what) }
+            }
+            None => self.clone(),
+        }
     }
 }
 
@@ -58,6 +67,7 @@ impl Sdk {
         let name = match self {
             Self::Python => "a2a-sdk",
             Self::Npm => "@a2a-js/sdk",
+            Self::Rust => "a2a-client-lf",
         };
         format!("{name} {}", interop::version(name))
     }
@@ -83,6 +93,7 @@ impl Sdk {
                 command = Command::new("node");
                 command.arg(scripts.join(format!("{name}.mjs"))).arg(folder());
             }
+            Self::Rust => unreachable!("it is no script"),
         }
         command.stdin(Stdio::null());
         command
@@ -90,6 +101,9 @@ impl Sdk {
 
     /// What a client made with it gets from the agent at a URL.
     pub(crate) async fn run(self, url: &str) -> Vec<Seen> {
+        if self == Self::Rust {
+            return rust::run(url).await;
+        }
         let mut command = self.script("a2a_client");
         command.arg(url).stderr(Stdio::inherit());
         let output = tokio::task::spawn_blocking(move || command.output()).await.expect("no panic");

@@ -6,23 +6,38 @@ use serde_json::Value;
 
 use crate::peers::{AGENTS, CLIENTS, Sdk, Seen};
 
+/// The way of a client into a conversation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// HTTP, to a gateway.
+    Gateway,
+    /// A transport of its own.
+    Transport,
+}
+
 /// One client at one agent.
 pub(crate) struct Run {
     pub(crate) client: Sdk,
     pub(crate) agent: Sdk,
+    pub(crate) way: Way,
     pub(crate) direct: Vec<Seen>,
     pub(crate) through: Vec<Seen>,
 }
 
 /// How many results are the same, of each client at each agent.
 pub(crate) fn clients(runs: &[Run]) -> String {
-    let mut text = String::from("| client | agent | calls | the same both ways | listed below |\n");
-    text.push_str("|---|---|---|---|---|\n");
-    for Run { client, agent, direct, through } in runs {
+    let mut text =
+        String::from("| client | way | agent | calls | the same both ways | listed below |\n");
+    text.push_str("|---|---|---|---|---|---|\n");
+    for Run { client, agent, way, direct, through } in runs {
         let same = direct.iter().zip(through).filter(|(direct, through)| direct == through).count();
         let (client, agent) = (client.package(), agent.package());
         let (calls, other) = (direct.len(), direct.len() - same);
-        let _ = writeln!(text, "| `{client}` | `{agent}` | {calls} | {same} | {other} |");
+        let way = match way {
+            Way::Gateway => "gateway",
+            Way::Transport => "transport",
+        };
+        let _ = writeln!(text, "| `{client}` | {way} | `{agent}` | {calls} | {same} | {other} |");
     }
     text
 }
