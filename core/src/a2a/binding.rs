@@ -10,7 +10,7 @@ use crate::binding::{
     STANDARD_FAILURE_LEN,
 };
 use crate::json::{Found, Object, Value, Writer};
-use crate::jsonrpc::{self, IdKind, Message, Request};
+use crate::jsonrpc::{self, Fault, IdKind, Message, Rejected, Request};
 
 const NAME: ProtocolName<'static> = match ProtocolName::new("a2a") {
     Some(name) => name,
@@ -71,7 +71,7 @@ impl A2a {
         let params = match request.params {
             None => None,
             Some(value) => match value.as_object() {
-                None => return Err(Failure::InvalidParams("params is not an object")),
+                None => return Err(Failure::InvalidParams(NO_OBJECT)),
                 object => object,
             },
         };
@@ -97,6 +97,16 @@ impl A2a {
         Ok(())
     }
 }
+
+/// How a text that is no request is answered: parameters that are no object are wrong parameters,
+/// whatever they are instead.
+pub(super) fn refusal(rejected: Rejected<'_>) -> Refusal<'_> {
+    let is_params = rejected.fault == Fault::ParamsKind;
+    let refusal = Refusal::from(rejected);
+    if is_params { Refusal::new(Failure::InvalidParams(NO_OBJECT), refusal.id) } else { refusal }
+}
+
+const NO_OBJECT: &str = "params is not an object";
 
 /// What the event of a reply is to its stream.
 fn class(event: Option<StreamEvent<'_>>) -> Class<'_> {
@@ -127,7 +137,8 @@ impl Binding for A2a {
             if seen.is(SERVICE_PARAMETERS) {
                 parameters.add(seen.value());
             }
-        })?;
+        });
+        let request = request.map_err(refusal)?;
         if request.id.kind() == IdKind::Fraction {
             let why = "the id is not a string, an integer or null";
             return Err(Refusal::new(Failure::InvalidRequest(why), None));

@@ -2,9 +2,10 @@
 
 use alloc::string::String;
 
+use super::binding;
 use super::stream::field;
 use super::{A2a, Incoming, Method, SERVICE_PARAMETERS, text_field, write_with_headers};
-use crate::binding::{Binding as _, Place, Refusal};
+use crate::binding::{Binding as _, Place};
 use crate::json::{Object, to_text};
 use crate::jsonrpc::Request;
 
@@ -48,7 +49,7 @@ impl GatewayRequest {
         place: Place,
     ) -> Result<Self, String> {
         let request = Request::parse(body).map_err(|rejected| {
-            let refusal = Refusal::from(rejected);
+            let refusal = binding::refusal(rejected);
             to_text(|out| A2a.write_failure(&refusal.failure, refusal.id, out))
         })?;
         let object = request.object;

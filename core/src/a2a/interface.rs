@@ -1,15 +1,15 @@
-//! What a proxy and a gateway read in an Agent Card, and the card that a gateway shows (A2A 1.0
-//! sections 4.4 and 8.3).
+//! The interfaces in an Agent Card, what else a proxy and a gateway read in it, and the card that a
+//! gateway shows (A2A 1.0 sections 4.4 and 8.3).
 
 use super::stream::field;
 use super::word::is_field;
 use super::{Carrier, Version};
-use crate::json::{Object, Str, Writer};
+use crate::json::{Object, Str, Value, Writer};
 
 /// The binding of an interface that speaks JSON-RPC over HTTP.
 pub const JSONRPC_BINDING: &str = "JSONRPC";
 
-/// An interface of an agent that a proxy can call.
+/// An interface of an agent. One that says something twice says nothing, and is none.
 ///
 /// ```
 /// use agentwire_core::a2a::Interface;
@@ -25,22 +25,54 @@ pub const JSONRPC_BINDING: &str = "JSONRPC";
 pub struct Interface<'c> {
     /// Where it is.
     pub url: Str<'c>,
-    /// What every request has to name, if anything.
+    /// How it is spoken to: a short name, or a URI.
+    pub binding: Str<'c>,
+    /// The version of A2A, if it says one.
+    pub version: Option<Str<'c>>,
+    /// What every request has to name, if anything (A2A 1.0 section 8.3.2).
     pub tenant: Option<Str<'c>>,
 }
 
+/// The one member of this name, in either spelling; `None` if there are two, or none.
+fn only<'c>(object: Object<'c>, camel: &str) -> Option<Value<'c>> {
+    let mut named = object.members().filter(|(name, _)| is_field(*name, camel));
+    let (_, value) = named.next()?;
+    if named.next().is_some() { None } else { Some(value) }
+}
+
 impl<'c> Interface<'c> {
+    /// The interfaces of a card, in its order, which is that of preference.
+    ///
+    /// ```
+    /// use agentwire_core::a2a::Interface;
+    /// use agentwire_core::json::Object;
+    /// let card = Object::parse(r#"{"supportedInterfaces":[{},{"url":"u","protocol_binding":"B"}]}"#);
+    /// let interface = Interface::all(card.unwrap()).next().unwrap();
+    /// assert!(interface.binding == *"B" && interface.version.is_none());
+    /// ```
+    pub fn all(card: Object<'c>) -> impl Iterator<Item = Self> + use<'c> {
+        let interfaces = only(card, "supportedInterfaces").and_then(|value| value.elements());
+        interfaces.into_iter().flatten().filter_map(|value| Self::read(value.as_object()?))
+    }
+
+    fn read(object: Object<'c>) -> Option<Self> {
+        let text = |name| only(object, name).and_then(|value| value.as_str());
+        Some(Self {
+            url: text("url")?,
+            binding: text("protocolBinding")?,
+            version: text("protocolVersion"),
+            tenant: text("tenant").filter(|tenant| !tenant.raw().is_empty()),
+        })
+    }
+
     /// The first interface of the card that speaks JSON-RPC over HTTP and A2A 1.0: the order is the
     /// agent's preference (A2A 1.0 section 8.3).
     pub fn choose(card: Object<'c>) -> Option<Self> {
-        let interfaces = field(&card, "supportedInterfaces")?.elements()?;
-        interfaces.filter_map(|interface| interface.as_object()).find_map(|interface| {
-            let text = |name| field(&interface, name).and_then(|value| value.as_str());
-            let is_spoken = text("protocolBinding")? == *JSONRPC_BINDING
-                && Version::of(text("protocolVersion")?) == Some(Version::V1_0);
-            let tenant = text("tenant").filter(|tenant| !tenant.raw().is_empty());
-            is_spoken.then_some(Self { url: text("url")?, tenant })
-        })
+        let is_spoken = |interface: &Self| {
+            interface.binding == *JSONRPC_BINDING
+                && interface.version.and_then(Version::of) == Some(Version::V1_0)
+        };
+        Self::all(card).find(is_spoken)
     }
 }
 

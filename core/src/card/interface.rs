@@ -5,9 +5,9 @@ use alloc::string::String;
 use core::fmt;
 
 use super::Card;
-use crate::a2a::BINDING_URI;
+use crate::a2a::{BINDING_URI, Interface};
 use crate::discovery::link::{Link, LinkError, LinkKind};
-use crate::json::{self, Object, Value, Writer, offset_in};
+use crate::json::{self, Object, Str, Value, Writer, offset_in};
 
 const INTERFACES: &str = "supportedInterfaces";
 
@@ -36,25 +36,18 @@ pub struct SimplexInterface {
 }
 
 impl SimplexInterface {
-    /// Reads an element; `None` if it is for another binding or its URL is no contact address.
-    fn read(object: Object<'_>) -> Option<Self> {
-        let text = |names: [&str; 2]| -> Option<String> {
-            let mut values =
-                object.members().filter(|(name, _)| names.iter().any(|is| *name == **is));
-            let (_, value) = values.next()?;
-            // Named twice, it says nothing.
-            if values.next().is_some() { None } else { Some(value.as_str()?.chars().collect()) }
-        };
-        if text(["protocolBinding", "protocol_binding"])? != BINDING_URI {
+    /// `None` if it is for another binding or its URL is no contact address.
+    fn of(interface: Interface<'_>) -> Option<Self> {
+        if interface.binding != *BINDING_URI {
             return None;
         }
-        let url = text(["url", "url"])?;
+        let text = |text: Str<'_>| -> String { text.chars().collect() };
+        let url = text(interface.url);
         if Link::parse(&url).ok()?.kind() != LinkKind::Contact {
             return None;
         }
-        let version = text(["protocolVersion", "protocol_version"]).unwrap_or_default();
-        let tenant = text(["tenant", "tenant"]).filter(|tenant| !tenant.is_empty());
-        Some(Self { url, version, tenant })
+        let version = interface.version.map(text).unwrap_or_default();
+        Some(Self { url, version, tenant: interface.tenant.map(text) })
     }
 }
 
@@ -66,18 +59,10 @@ impl fmt::Debug for SimplexInterface {
 }
 
 impl<'a> Card<'a> {
-    fn interfaces(&self) -> Option<Value<'a>> {
-        let mut members = self.object.members();
-        let (_, value) =
-            members.find(|(name, _)| *name == *INTERFACES || *name == *"supported_interfaces")?;
-        Some(value)
-    }
-
     /// The interfaces that lead to SimpleX contact addresses, in the card's order, which is that of
     /// preference.
     pub fn simplex_interfaces(&self) -> impl Iterator<Item = SimplexInterface> + use<'a> {
-        let elements = self.interfaces().and_then(|value| value.elements()).into_iter().flatten();
-        elements.filter_map(|value| SimplexInterface::read(value.as_object()?))
+        Interface::all(self.object).filter_map(SimplexInterface::of)
     }
 
     /// The card with the SimpleX interface: `link` is the bot's contact address, `version` that of

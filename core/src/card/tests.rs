@@ -91,6 +91,31 @@ fn every_change_of_a_covered_part_is_refused() {
 }
 
 #[test]
+fn canonical_forms_that_others_got_wrong() {
+    let spec = |text| Card::parse(text).unwrap().canonical(Form::Spec).unwrap();
+    // The example of A2A 1.0 section 8.4.1 (A2A#2122, a2a-js#627).
+    assert_eq!(
+        spec(
+            r#"{"name":"Example Agent","description":"","capabilities":{"streaming":false,
+            "pushNotifications":false,"extensions":[]},"skills":[]}"#
+        ),
+        r#"{"capabilities":{"pushNotifications":false,"streaming":false},"description":"","name":"Example Agent","skills":[]}"#
+    );
+    // a2a-python#1174 and #1193.
+    assert_eq!(
+        spec(r#"{"x":{"\uff01":1.0,"\ud83d\ude00":0.000001},"name":"Caf\u00e9"}"#),
+        "{\"name\":\"Caf\u{e9}\",\"x\":{\"\u{1f600}\":0.000001,\"\u{ff01}\":1}}"
+    );
+    // a2a-js#663.
+    let schemes = r#"{"securitySchemes":{"o":{"openIdConnectSecurityScheme":{"openIdConnectUrl":"https://h/"}}}}"#;
+    assert_eq!(spec(schemes), schemes);
+    // a2a-rs#332, a2a-java#667: a requirement without scopes.
+    let bare = r#"{"securityRequirements":[{"schemes":{"b":{}}}]}"#;
+    assert_eq!(spec(bare), bare);
+    assert_eq!(spec(r#"{"securityRequirements":[{"schemes":{"b":{"list":[]}}}]}"#), bare);
+}
+
+#[test]
 fn both_spellings_of_a_field_are_one_name_twice() {
     let keys = keys(&[(1, "k")]);
     let text = signed(CLEAN, 1, "k", Form::Spec);

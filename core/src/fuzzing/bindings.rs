@@ -264,6 +264,10 @@ fn numbers(version: &str) -> Option<(u32, u32)> {
 fn a2a<'m>(text: &'m str, served: &[&str], place: Place) -> Expected<'m> {
     let naive = match request(text) {
         Ok(naive) => naive,
+        // Parameters that are no object are wrong ones, where nothing else is wrong.
+        Err((Err(-32600), id)) if Naive::read(text).is_some_and(|it| it.has_odd_params()) => {
+            return (Err(-32602), id);
+        }
         Err(expected) => return expected,
     };
     let id = naive.id.expect("a request has one");

@@ -132,6 +132,11 @@ impl<'a> Naive<'a> {
         let id = one(&members, "id").filter(|id| is_scalar(id));
         Some(Self { faults, kind, members, id })
     }
+
+    /// Whether nothing is wrong but that the parameters are of no kind that they may have.
+    pub(super) fn has_odd_params(&self) -> bool {
+        self.faults == [Fault::ParamsKind]
+    }
 }
 
 /// Code, message and data.

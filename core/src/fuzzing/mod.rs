@@ -6,6 +6,8 @@
 //!
 //! | target | input | held against |
 //! |---|---|---|
+//! | `a2a_check` | parameters, or a result | what must hold of each check, and what may not be missing |
+//! | `a2a_forward` | a request and an answer | what must not be changed on the way |
 //! | `command` | a text | the grammar, written out from the parts that were read |
 //! | `json` | a text; JSON made from the bytes | `serde_json`, exact decimal arithmetic |
 //! | `size` | a text and a message | a table of bytes, the encoder |
@@ -35,6 +37,7 @@
     reason = "a panic is how a fuzz target reports what it has found"
 )]
 
+mod a2a;
 mod api;
 mod bindings;
 mod bridge;
@@ -58,6 +61,7 @@ mod simplex_session;
 mod size;
 mod sse;
 
+pub use a2a::{a2a_check, a2a_forward};
 pub use api::loopback_api;
 pub use bindings::bindings;
 pub use bridge::mcp_bridge;
@@ -83,6 +87,8 @@ pub type Body = fn(&[u8]);
 
 /// Every target by its name, which is that of its corpus.
 pub const TARGETS: &[(&str, Body)] = &[
+    ("a2a_check", a2a_check),
+    ("a2a_forward", a2a_forward),
     ("bindings", bindings),
     ("caller_ops", caller_ops),
     ("canonical", canonical),

@@ -38,10 +38,26 @@ impl World {
     }
 
     pub(crate) async fn with(
-        mut config: GatewayConfig,
+        config: GatewayConfig,
         answer: impl Fn(&Got) -> Pieces + Send + Sync + 'static,
     ) -> Self {
-        let agent = Agent::start(CARD, answer).await;
+        Self::of(Agent::start(CARD, answer).await, config).await
+    }
+
+    /// With an agent that has this card.
+    pub(crate) async fn behind(
+        card: &str,
+        answer: impl Fn(&Got) -> Pieces + Send + Sync + 'static,
+    ) -> Self {
+        Self::of(Agent::start(card, answer).await, GatewayConfig::default()).await
+    }
+
+    /// The card that it shows.
+    pub(crate) async fn card(&self) -> String {
+        self.exchange("GET /.well-known/agent-card.json HTTP/1.1\r\n", "").await.body
+    }
+
+    async fn of(agent: Agent, mut config: GatewayConfig) -> Self {
         let upstream = Upstream::discover(&agent.url, UpstreamConfig::default()).await.unwrap();
         let network = Network::new(1);
         let [ann, bot] = ["ann", "bot"].map(|name| network.add_profile(name).unwrap());

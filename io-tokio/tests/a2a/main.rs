@@ -3,8 +3,11 @@
 #![allow(missing_docs, clippy::std_instead_of_alloc)]
 
 mod agent;
+mod faults;
 mod gateway;
 mod left;
 #[cfg(all(feature = "cli", unix))]
 mod program;
 mod proxy;
+mod rows;
+mod webhooks;

@@ -1,6 +1,7 @@
 //! The program: an agent on HTTP behind `serve a2a`, a client on HTTP before `gateway a2a`, and two
 //! chat cores between them.
 
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,13 +14,15 @@ use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::agent::{Agent, CARD, Got, Pieces, event, result, stream, task, update};
 
-/// Two chat cores on ports that know each other: the URLs of `user` and `shop`.
-async fn cores(served: &mut JoinSet<()>) -> (Network, [String; 2]) {
+/// Chat cores on ports: the URLs of `user`, of `other`, and of `shop`, whom both know.
+async fn cores(served: &mut JoinSet<()>) -> (Network, [String; 3]) {
     let network = Network::in_real_time(1);
-    let profiles = ["user", "shop"].map(|name| network.add_profile(name).unwrap());
-    network.connect(&profiles[0], &profiles[1]).unwrap();
+    let profiles = ["user", "other", "shop"].map(|name| network.add_profile(name).unwrap());
+    for user in &profiles[..2] {
+        network.connect(user, &profiles[2]).unwrap();
+    }
     let server = Server::new(&network, 1);
-    let mut urls = [String::new(), String::new()];
+    let mut urls = [const { String::new() }; 3];
     for (profile, url) in profiles.into_iter().zip(&mut urls) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         *url = format!("ws://{}", listener.local_addr().unwrap());
@@ -100,7 +103,7 @@ fn shop(got: &Got) -> Pieces {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_on_http_reaches_an_agent_on_http_through_two_cores() {
     let mut served = JoinSet::new();
-    let (_network, [user, shop_core]) = cores(&mut served).await;
+    let (_network, [user, _, shop_core]) = cores(&mut served).await;
     let agent = Agent::start(CARD, shop).await;
     let file = state("chain");
     let path = file.to_str().unwrap();
@@ -127,5 +130,83 @@ async fn a_client_on_http_reaches_an_agent_on_http_through_two_cores() {
     let answer = post(&gateway.line, &call("GetTask", r#"{"id":"t"}"#)).await;
     assert!(answer.contains("TASK_STATE_COMPLETED"), "{answer}");
     drop((bot, gateway));
+    let _ = std::fs::remove_file(&file);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_callers_guess_each_others_tasks_in_vain_also_after_a_restart() {
+    let mut served = JoinSet::new();
+    let (_network, [user, other, shop_core]) = cores(&mut served).await;
+    // Each message makes a task of its own, which anybody could guess.
+    let count = AtomicUsize::new(0);
+    let agent = Agent::start(CARD, move |got: &Got| match got.method() {
+        "SendMessage" if !got.body.contains("taskId") => {
+            let id = format!("t{}", count.fetch_add(1, Ordering::Relaxed));
+            result(&format!("{{\"task\":{}}}", task(&id, "WORKING")))
+        }
+        "ListTasks" => result(&format!(
+            r#"{{"tasks":[{},{}],"nextPageToken":"","pageSize":50,"totalSize":2}}"#,
+            task("t0", "WORKING"),
+            task("t1", "WORKING")
+        )),
+        _ => {
+            let id = if got.body.contains("\"t0\"") { "t0" } else { "t1" };
+            result(&task(id, "COMPLETED"))
+        }
+    })
+    .await;
+    let file = state("guess");
+    let path = file.to_str().unwrap();
+    let serve = ["serve", "a2a", "--upstream", &agent.url, "--core", &shop_core, "--state", path];
+    let mut bot = Program::start(&serve).await;
+    let gateway = |core: String| async move {
+        let listen = ["--to", "@shop", "--core", &core, "--listen", "127.0.0.1:0"];
+        Program::start(&[&["gateway", "a2a"], &listen[..]].concat()).await
+    };
+    let gateways = [gateway(user).await, gateway(other).await];
+    let call = |method: &str, params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#)
+    };
+    let message = |more: &str| {
+        format!(
+            r#"{{"message":{{{more}"messageId":"m","role":"ROLE_USER","parts":[{{"text":"hi"}}]}}}}"#
+        )
+    };
+    for (gateway, id) in gateways.iter().zip(["t0", "t1"]) {
+        let answer = post(&gateway.line, &call("SendMessage", &message(""))).await;
+        assert!(answer.contains(&format!("\"{id}\"")), "{answer}");
+    }
+    for _ in ["before a restart", "after it"] {
+        for (gateway, [own, others]) in gateways.iter().zip([["t0", "t1"], ["t1", "t0"]]) {
+            let sent = agent.requests().len();
+            let mut answers = Vec::new();
+            for id in [others, "nobody's"] {
+                for (method, params) in [
+                    ("GetTask", format!(r#"{{"id":"{id}"}}"#)),
+                    ("CancelTask", format!(r#"{{"id":"{id}"}}"#)),
+                    ("SubscribeToTask", format!(r#"{{"id":"{id}"}}"#)),
+                    ("SendMessage", message(&format!(r#""taskId":"{id}","#))),
+                    ("SendMessage", message(&format!(r#""contextId":"c-{id}","#))),
+                    ("ListTasks", format!(r#"{{"contextId":"c-{id}"}}"#)),
+                ] {
+                    let answer = post(&gateway.line, &call(method, &params)).await;
+                    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+                    assert!(body.contains("\"code\":-32001"), "{method} {params} {answer}");
+                    answers.push(body.to_owned());
+                }
+            }
+            assert!(answers.iter().all(|answer| *answer == answers[0]), "alike: {answers:?}");
+            assert_eq!(agent.requests().len(), sent, "nothing of it goes to the agent");
+            let get = call("GetTask", &format!(r#"{{"id":"{own}"}}"#));
+            let answer = post(&gateway.line, &get).await;
+            assert!(answer.contains("TASK_STATE_COMPLETED"), "{answer}");
+            let list = post(&gateway.line, &call("ListTasks", "{}")).await;
+            assert!(list.contains(&format!("\"{own}\"")), "{list}");
+            assert!(!list.contains(&format!("\"{others}\"")), "{list}");
+        }
+        drop(bot);
+        bot = Program::start(&serve).await;
+    }
+    drop((bot, gateways));
     let _ = std::fs::remove_file(&file);
 }

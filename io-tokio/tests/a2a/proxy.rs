@@ -12,7 +12,7 @@ use agentwire_tokio::a2a::{
     HttpError, Proxy, ProxyConfig, Upstream, UpstreamConfig, UpstreamError,
 };
 use agentwire_tokio::bot::{Bot, BotConfig};
-use agentwire_tokio::client::{CallOptions, Client, RequestOptions, Target};
+use agentwire_tokio::client::{CallOptions, Client, Replies, RequestOptions, Target};
 use agentwire_tokio::network::Network;
 
 use crate::agent::{
@@ -20,8 +20,8 @@ use crate::agent::{
 };
 
 /// Two callers, a bot with a proxy, and the agent behind it.
-struct World {
-    agent: Agent,
+pub(crate) struct World {
+    pub(crate) agent: Agent,
     ann: Client,
     bob: Client,
     to_bot: (ContactId, ContactId),
@@ -31,12 +31,12 @@ struct World {
 }
 
 impl World {
-    async fn new(answer: impl Fn(&Got) -> Pieces + Send + Sync + 'static) -> Self {
+    pub(crate) async fn new(answer: impl Fn(&Got) -> Pieces + Send + Sync + 'static) -> Self {
         let agent = Agent::start(CARD, answer).await;
         Self::of(agent, UpstreamConfig::default()).await
     }
 
-    async fn of(agent: Agent, config: UpstreamConfig) -> Self {
+    pub(crate) async fn of(agent: Agent, config: UpstreamConfig) -> Self {
         let upstream = Upstream::discover(&agent.url, config).await.unwrap();
         let mut config = ProxyConfig::default();
         config.resume_delay = Duration::from_millis(1);
@@ -61,11 +61,17 @@ impl World {
         Self { agent, ann, bob, to_bot, group, address, _bot: bot }
     }
 
-    async fn ann(&self, request: &str) -> Vec<String> {
+    pub(crate) async fn ann(&self, request: &str) -> Vec<String> {
         replies(&self.ann, self.to_bot.0, request).await
     }
 
-    async fn bob(&self, request: &str) -> Vec<String> {
+    /// A call of ann's, whose replies are taken one by one.
+    pub(crate) async fn call(&self, request: &str) -> Replies {
+        let options = CallOptions::default();
+        self.ann.call(Standard::A2A, self.to_bot.0, request, options).await.unwrap()
+    }
+
+    pub(crate) async fn bob(&self, request: &str) -> Vec<String> {
         replies(&self.bob, self.to_bot.1, request).await
     }
 
@@ -85,27 +91,27 @@ async fn replies(client: &Client, to: impl Into<Target>, request: &str) -> Vec<S
     texts
 }
 
-fn request(method: &str, params: &str) -> String {
+pub(crate) fn request(method: &str, params: &str) -> String {
     with(method, params, r#"{"A2A-Version":"1.0"}"#)
 }
 
-fn with(method: &str, params: &str, parameters: &str) -> String {
+pub(crate) fn with(method: &str, params: &str, parameters: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":"x\u0031","method":"{method}","params":{params},"a2a-service-parameters":{parameters}}}"#
     )
 }
 
-fn message(more: &str) -> String {
+pub(crate) fn message(more: &str) -> String {
     format!(
         r#"{{"message":{{{more}"messageId":"m","role":"ROLE_USER","parts":[{{"text":"hi"}}]}}}}"#
     )
 }
 
-fn restored(result: &str) -> String {
+pub(crate) fn restored(result: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":"x\u0031","result":{result}}}"#)
 }
 
-fn is_error(reply: &str, code: i64, reason: &str) -> bool {
+pub(crate) fn is_error(reply: &str, code: i64, reason: &str) -> bool {
     reply.starts_with(r#"{"jsonrpc":"2.0","id":"x\u0031","error":{"#)
         && reply.contains(&format!("\"code\":{code},"))
         && reply.contains(&format!("\"reason\":\"{reason}\""))

@@ -522,11 +522,22 @@ impl<S: Store> Ownership<S> {
         }
         let total = self.store.count_tasks(owner)?;
         let total = i64::try_from(total).unwrap_or(i64::MAX);
+        // What else may stand there is nothing that a list of tasks has.
+        let is_known = |name| {
+            ["tasks", "nextPageToken", "pageSize", "totalSize"]
+                .iter()
+                .any(|known| is_field(name, known))
+        };
         Ok(to_text(|out| {
             out.raw("{");
+            if own.is_empty() {
+                out.raw("\"tasks\":[]");
+            }
             let mut lists = own.iter();
-            for (place, (name, value)) in result.members().enumerate() {
-                out.raw(if place == 0 { "" } else { "," }).raw(name.get()).raw(":");
+            let known = result.members().filter(|(name, _)| is_known(*name));
+            for (place, (name, value)) in known.enumerate() {
+                let is_first = place == 0 && !own.is_empty();
+                out.raw(if is_first { "" } else { "," }).raw(name.get()).raw(":");
                 if is_field(name, "tasks") {
                     out.raw("[");
                     let kept = lists.next().map(Vec::as_slice).unwrap_or_default();

@@ -1,0 +1,4 @@
+//! See `agentwire_core::fuzzing::a2a_forward`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| agentwire_core::fuzzing::a2a_forward(data));
