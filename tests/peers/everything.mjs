@@ -33,6 +33,13 @@ function answers({ method, params }, response) {
   }
 }
 
+/// JSON whose members are sorted: over Service RPC they come in another order than they were sent.
+function sorted(value) {
+  const fields = (_, it) =>
+    it?.constructor === Object ? Object.fromEntries(Object.entries(it).sort(([a], [b]) => (a < b ? -1 : 1))) : it;
+  return JSON.stringify(value, fields);
+}
+
 /// Asks, round by round, and says in the end what was answered.
 async function ask({ rounds, state, declared, text }, ctx) {
   let round = ctx.mcpReq.requestState()?.round ?? 0;
@@ -43,7 +50,7 @@ async function ask({ rounds, state, declared, text }, ctx) {
   if (wanted(round).every(([key, request]) => answers(request, given[key]))) {
     if (round + 1 === rounds.length) {
       const responses = Object.fromEntries(wanted(round).map(([key]) => [key, given[key]]));
-      return { done: `${text}: ${JSON.stringify(responses)}` };
+      return { done: `${text}: ${sorted(responses)}` };
     }
     round += 1;
   }

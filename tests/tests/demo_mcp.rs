@@ -1,33 +1,12 @@
 //! `agentwire demo --mcp` with a published MCP server, PyPI `mcp-server-time`, behind the bot, and the
 //! README's commands with it.
 
-use std::io::{BufRead as _, BufReader, Lines, Write as _};
-use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 use agentwire_tests::peers;
+use agentwire_tests::program::{Running, agentwire};
 use serde_json::{Value, json};
-
-/// The program. It is built as the workspace's tests have built it (this test is named because
-/// tests have features of their own), so that next to nothing is left to do.
-fn agentwire() -> PathBuf {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
-    let output = Command::new(cargo)
-        .args(["build", "--workspace", "--locked", "--bin", "agentwire", "--test", "demo_mcp"])
-        .args(["--features", "agentwire-tests/peers", "--message-format", "json"])
-        .current_dir(peers::root())
-        .stderr(Stdio::inherit())
-        .output()
-        .expect("cargo runs");
-    assert!(output.status.success(), "the program is not built");
-    let messages = String::from_utf8(output.stdout).expect("UTF-8");
-    let path = messages.lines().find_map(|line| {
-        let message: Value = serde_json::from_str(line).ok()?;
-        let executable = message["executable"].as_str().map(PathBuf::from);
-        executable.filter(|_| message["target"]["name"] == "agentwire")
-    });
-    path.expect("cargo names the executable")
-}
 
 /// Runs the demo with the server of that name; each line of its output.
 fn demo(server: &str) -> Vec<Value> {
@@ -77,29 +56,6 @@ fn its_real_tools_are_called_and_give_real_answers() {
     assert_eq!(converted["result"]["structuredContent"]["time_difference"], "+0.0h");
     let last = lines.last().expect("a sum");
     assert!(last["messages"].as_u64().is_some_and(|messages| messages >= 18), "{last}");
-}
-
-/// A process that ends with the test, and the lines that it prints.
-struct Running(Child, Lines<BufReader<ChildStdout>>);
-
-impl Running {
-    fn start(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
-        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-        Self(child, lines)
-    }
-
-    fn line(&mut self) -> String {
-        self.1.next().expect("a line").expect("UTF-8")
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It has ended already, or the test is over.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// A command of the README, whose words are looked up there, with other values for some of them.
@@ -160,7 +116,7 @@ fn the_commands_of_the_readme_serve_a_server_call_it_and_give_it_to_an_agent_hos
     let mut command = program();
     command.args(args).args(["--core", &caller, "--mirror", &mirror]).stdin(Stdio::piped());
     let mut gateway = Running::start(&mut command);
-    let mut input = gateway.0.stdin.take().expect("piped");
+    let mut input = gateway.child.stdin.take().expect("piped");
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -173,6 +129,6 @@ fn the_commands_of_the_readme_serve_a_server_call_it_and_give_it_to_an_agent_hos
         assert!(names.contains(&name), "{names:?}");
     }
     drop(input);
-    assert_eq!(gateway.0.wait().expect("it ends").code(), Some(0));
+    assert_eq!(gateway.child.wait().expect("it ends").code(), Some(0));
     let _ = std::fs::remove_dir_all(state);
 }

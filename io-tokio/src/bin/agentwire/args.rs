@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use agentwire_core::profile::Transport;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args as Arguments, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 
@@ -193,6 +194,17 @@ pub(crate) enum RpcArg {
     Always,
     /// Never: in the conversation.
     Never,
+}
+
+impl RpcArg {
+    /// The transport that is insisted on.
+    pub(crate) fn transport(self) -> Option<Transport> {
+        match self {
+            Self::Auto => None,
+            Self::Always => Some(Transport::Rpc),
+            Self::Never => Some(Transport::Chat),
+        }
+    }
 }
 
 /// A parameter of a call.

@@ -7,7 +7,7 @@ use agentwire_core::binding::{Binding, End, Standard};
 use agentwire_core::chat::Sender;
 use agentwire_core::chat::session::{Reply, ReplyKind};
 use agentwire_core::mcp::{META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, REVISION};
-use agentwire_core::profile::{Needs, Transport};
+use agentwire_core::profile::Needs;
 use agentwire_core::rpc::session::{ServiceReply, ServiceReplyKind};
 use agentwire_core::rpc::{ErrorCode, Executed};
 use agentwire_tokio::client::{
@@ -16,7 +16,7 @@ use agentwire_tokio::client::{
 use agentwire_tokio::reach::{Address, Destination, ReachError, Reached};
 use serde_json::{Map, Value, json};
 
-use crate::args::{CallArgs, ProtocolArg, RpcArg};
+use crate::args::{CallArgs, ProtocolArg};
 use crate::core_api::{core_of, not_connected};
 use crate::exit::{ExitCode, Failure};
 use crate::input;
@@ -168,11 +168,7 @@ async fn call(
     let reached = Reached::find(&client, address).await.map_err(|error| lost(args, &error))?;
     let mut needs = Needs::default();
     needs.stream = args.stream;
-    needs.insist = match args.rpc {
-        RpcArg::Auto => None,
-        RpcArg::Always => Some(Transport::Rpc),
-        RpcArg::Never => Some(Transport::Chat),
-    };
+    needs.insist = args.rpc.transport();
     let (destination, choice) =
         reached.route(&binding, request, needs).map_err(|error| lost(args, &error))?;
     let timeout = Duration::from_secs(args.timeout.into());

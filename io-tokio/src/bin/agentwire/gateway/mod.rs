@@ -21,7 +21,7 @@ use pin_file::PinFile;
 use rmcp::ServiceExt as _;
 
 use crate::a2a::{self, GatewayA2aArgs};
-use crate::args::CoreArgs;
+use crate::args::{CoreArgs, RpcArg};
 use crate::core_api::{core_of, not_connected};
 use crate::exit::{ExitCode, Failure};
 use crate::front;
@@ -85,6 +85,10 @@ pub(crate) struct GatewayMcpArgs {
     /// Be one agent instead: all its methods, no prefix, nothing else.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "mirror")]
     pub(crate) transparent: Option<Address>,
+
+    /// Whether the requests to that agent go over Service RPC.
+    #[arg(long, value_name = "WHEN", default_value = "auto", requires = "transparent")]
+    pub(crate) rpc: RpcArg,
 
     /// Tell agents that it is agentwire that calls.
     #[arg(long, conflicts_with = "transparent")]
@@ -169,7 +173,8 @@ async fn mcp(args: &GatewayMcpArgs, output: &mut Output) -> Result<(), Failure> 
     match &args.transparent {
         Some(address) => {
             let when = args.approve.into();
-            let server = Transparent::with(client, address.clone(), None, when, owner, pins);
+            let (address, transport) = (address.clone(), args.rpc.transport());
+            let server = Transparent::with(client, address, transport, when, owner, pins);
             let server = Arc::new(server);
             match args.http {
                 Some(at) => http(args, at, &file, || server.pins(), &server, output).await,
