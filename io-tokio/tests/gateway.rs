@@ -443,7 +443,7 @@ async fn what_is_wrong_with_the_arguments_is_said() {
         ("leave", json!({"target": "@owner"}), "only a group can be left"),
         ("mcp_call", json!({"target": "@owner", "tool": "t", "arguments": 7}), "not an object"),
         ("mcp_call", json!({"target": "@owner", "tool": "t", "transport": "post"}), "one of auto"),
-        ("mcp_tools", json!({"target": "@owner", "transport": "rpc"}), "no address"),
+        ("mcp_tools", json!({"target": "@owner", "transport": "rpc"}), "no contact address"),
         ("a2a_call", json!({"target": "@owner"}), "either `text`"),
     ] {
         let result = call(&host, name, arguments).await;

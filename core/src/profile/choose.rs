@@ -54,7 +54,7 @@ impl Route {
 /// ```
 /// use agentwire_core::profile::{Served, Target};
 /// // A contact address whose profile declares both transports:
-/// let contact = Target::Contact { chat: Served::Yes, rpc: Served::Yes };
+/// let contact = Target::Contact { chat: Served::Yes, rpc: Served::Yes, address_known: true };
 /// // A member of a group that lets its members write to each other, of whose address nothing is
 /// // known, because groups remove preferences from their members' profiles:
 /// let member = Target::Member {
@@ -76,6 +76,9 @@ pub enum Target {
         chat: Served,
         /// [`Declarations::rpc`](super::Declarations::rpc) of its preferences.
         rpc: Served,
+        /// Whether its contact address is known: a contact that was made otherwise may have none,
+        /// and without one there is no Service RPC.
+        address_known: bool,
     },
     /// A member of a group, or with a broadcast all of them.
     Member {
@@ -206,7 +209,7 @@ impl fmt::Display for Why {
 ///
 /// ```
 /// use agentwire_core::profile::{Needs, Route, Served, Target, Why, choose};
-/// let target = Target::Contact { chat: Served::Yes, rpc: Served::Yes };
+/// let target = Target::Contact { chat: Served::Yes, rpc: Served::Yes, address_known: true };
 /// let choice = choose(&target, &Needs::default()).unwrap();
 /// assert_eq!((choice.route, choice.why), (Route::Rpc, Why::Declared));
 /// ```
@@ -224,7 +227,7 @@ pub struct Choice {
 ///
 /// ```
 /// use agentwire_core::profile::{Needs, Obstacle, Served, Target, choose};
-/// let target = Target::Contact { chat: Served::No, rpc: Served::Yes };
+/// let target = Target::Contact { chat: Served::No, rpc: Served::Yes, address_known: true };
 /// let mut needs = Needs::default();
 /// needs.stream = true;
 /// let error = choose(&target, &needs).unwrap_err();
@@ -260,6 +263,7 @@ impl core::error::Error for NoRoute {}
 /// |---|---|---|
 /// | `transports.rpc` | suits one request and one response | over Service RPC |
 /// | `transports.rpc` | is a stream, needs a conversation, is too large | into the chat |
+/// | `transports.rpc` | whatever it is, and no contact address is known | into the chat |
 /// | nothing | whatever it is | into the chat, unless the caller insists |
 /// | `transports.chat` alone | whatever it is | into the chat |
 ///
@@ -275,7 +279,7 @@ impl core::error::Error for NoRoute {}
 /// ```
 /// use agentwire_core::profile::{Needs, Obstacle, Route, Served, Target, Transport, Why, choose};
 ///
-/// let unknown = Target::Contact { chat: Served::Unknown, rpc: Served::Unknown };
+/// let unknown = Target::Contact { chat: Served::Unknown, rpc: Served::Unknown, address_known: true };
 /// let choice = choose(&unknown, &Needs::default()).unwrap();
 /// assert_eq!((choice.route, choice.why), (Route::DirectChat, Why::NotRpc(Obstacle::Undeclared)));
 ///
@@ -334,8 +338,9 @@ fn chat(target: &Target, needs: &Needs) -> Result<Route, Obstacle> {
 /// What keeps the request from Service RPC.
 fn rpc(target: &Target, needs: &Needs) -> Result<(), Obstacle> {
     let (served, address_known) = match *target {
-        Target::Contact { rpc, .. } => (rpc, true),
-        Target::Member { rpc, address_known, .. } => (rpc, address_known),
+        Target::Contact { rpc, address_known, .. } | Target::Member { rpc, address_known, .. } => {
+            (rpc, address_known)
+        }
     };
     if served == Served::No {
         return Err(Obstacle::NotServed);

@@ -519,7 +519,7 @@ mod choice {
     const SERVED: [Served; 3] = [Served::Yes, Served::No, Served::Unknown];
 
     fn contact(chat: Served, rpc: Served) -> Target {
-        Target::Contact { chat, rpc }
+        Target::Contact { chat, rpc, address_known: true }
     }
 
     fn member(direct_messages: bool) -> Target {
@@ -553,6 +553,7 @@ mod choice {
         for chat in SERVED {
             for rpc in SERVED {
                 targets.push(contact(chat, rpc));
+                targets.push(Target::Contact { chat, rpc, address_known: false });
                 for (direct_messages, address_known) in
                     [(false, false), (false, true), (true, false), (true, true)]
                 {
@@ -636,8 +637,8 @@ mod choice {
         for target in all_targets() {
             for needs in all_needs() {
                 let (chat, rpc, address) = match target {
-                    Target::Contact { chat, rpc } => (chat, rpc, true),
-                    Target::Member { chat, rpc, address_known, .. } => (chat, rpc, address_known),
+                    Target::Contact { chat, rpc, address_known }
+                    | Target::Member { chat, rpc, address_known, .. } => (chat, rpc, address_known),
                 };
                 let in_group = matches!(target, Target::Member { .. });
                 let hidden = in_group && (needs.private || needs.credential);

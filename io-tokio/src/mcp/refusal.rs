@@ -2,15 +2,12 @@
 
 use agentwire_core::json::{self, Object, Writer};
 use agentwire_core::jsonrpc::{self, ErrorId, Id};
-use agentwire_core::mcp::{Asked, REVISION, write_unsupported_version};
+use agentwire_core::mcp::{REVISION, bridge, write_unsupported_version};
 
 /// The answer to a text that is no request; `None` if it is one.
 pub(crate) fn refusal(text: &str) -> Option<String> {
-    let rejected = Asked::check(text).err()?;
-    Some(older(text).unwrap_or_else(|| {
-        let id = rejected.id.map_or(ErrorId::Absent, |id| ErrorId::Known(id.get()));
-        error(id, rejected.fault.code(), &rejected.fault.to_string(), None)
-    }))
+    let refused = bridge::refuse(text)?;
+    Some(older(text).unwrap_or(refused.text))
 }
 
 /// The answer to a client that speaks an older revision, and so begins with `initialize`.
@@ -51,7 +48,7 @@ mod tests {
     #[test]
     fn what_is_no_request_has_an_answer() {
         let answer = refusal("{").expect("an answer");
-        assert!(answer.contains("-32700") && answer.contains("\"id\":null"), "{answer}");
+        assert!(answer.contains("-32700") && !answer.contains("\"id\""), "{answer}");
         let initialize = r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#;
         let answer = refusal(initialize).expect("an answer");
         assert!(answer.contains("\"id\":7") && answer.contains("2026-07-28"), "{answer}");

@@ -131,7 +131,9 @@ impl Reached {
         let (chat, rpc) = (served(&self.chat).0, served(&self.contact).1);
         let address_known = self.link.is_some();
         let target = match self.conversation {
-            Conversation::None | Conversation::Contact(_) => profile::Target::Contact { chat, rpc },
+            Conversation::None | Conversation::Contact(_) => {
+                profile::Target::Contact { chat, rpc, address_known }
+            }
             Conversation::Everyone(_) => {
                 profile::Target::Member { chat, direct_messages: false, rpc, address_known }
             }

@@ -20,7 +20,8 @@ fn protocols() -> Option<()> {
     let declared = Declarations::parse(Source::Profile, text).ok()?;
     let (chat, rpc) = (declared.chat(mcp).ok()?, declared.rpc(mcp).ok()?);
     let versions = declared.protocols()?.get(mcp).ok()??.versions();
-    let choice = choose(&Target::Contact { chat, rpc }, &Needs::default()).ok()?;
+    let choice =
+        choose(&Target::Contact { chat, rpc, address_known: true }, &Needs::default()).ok()?;
     let expected = (Served::No, Served::Yes, Some("1"), Route::Rpc);
     ((chat, rpc, versions.negotiate(&["1"]), choice.route) == expected).then_some(())
 }

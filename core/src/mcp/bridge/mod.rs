@@ -85,6 +85,7 @@ mod notices;
 mod output;
 mod pages;
 mod problem;
+mod refuse;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -105,12 +106,13 @@ pub use list::{
 use output::count;
 pub use output::{Dropped, Final, Output, ToServer};
 pub use problem::{Limit, Problem};
+pub use refuse::refuse;
+use refuse::refused;
 use server::{Open, Server};
 pub use server::{Refusal, Status};
 use text::{at, own_key_of, push_replaced};
 
-use super::{Asked, Flaw, Mcp, Method, PROGRESS_TOKEN, Progress, write_cancelled};
-use crate::binding::{Binding as _, Failure, Place};
+use super::{Asked, Method, PROGRESS_TOKEN, Progress, write_cancelled};
 use crate::json::{Object, Value};
 use crate::jsonrpc::{ErrorResponse, Message, Request, Response};
 use crate::time::Instant;
@@ -326,15 +328,8 @@ impl Bridge {
             return Err((None, Problem::RequestTooLarge { len, limit }, None));
         }
         let (asked, request) = Asked::check(ask.request).map_err(|rejected| {
-            let id = rejected.id.map(|id| String::from(id.get()));
-            // What the binding has an error for, it has the error for.
-            let made = Mcp.accept(ask.request, &[], Place::Direct).err().filter(|refusal| {
-                matches!(rejected.fault.flaw, Flaw::Framing(_))
-                    || matches!(refusal.failure, Failure::UnsupportedVersion { .. })
-            });
-            let text = made
-                .map(|refusal| server::failure(&refusal.failure, refusal.id, &self.server.served));
-            (id, Problem::Request(rejected.fault), text)
+            let text = refused(ask.request, &rejected, &self.server.served);
+            (None, Problem::Request(rejected.fault), Some(text))
         })?;
         let id = request.id.get();
         let problem = |problem| (Some(String::from(id)), problem, None);

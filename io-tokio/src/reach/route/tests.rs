@@ -78,9 +78,17 @@ fn what_a_contact_declares_decides() {
     let mut stream = Needs::default();
     stream.stream = true;
     assert_eq!(route(&with(true, true), stream), Ok((direct(4), Why::NotRpc(Obstacle::Stream))));
-    // Unknown means chat, unless the caller insists; without an address there is no way then.
-    assert_eq!(route(&bot(""), default), Ok((direct(4), Why::NotRpc(Obstacle::Undeclared))));
-    assert_eq!(route(&bot(""), insist(Transport::Rpc)), Err(ReachError::NoAddress));
+    // Without an address there is no way but the chat, whatever is declared.
+    let unlinked = bot(&format!(r#","preferences":{}"#, preferences(true, true)));
+    for bot in [unlinked, bot("")] {
+        assert_eq!(route(&bot, default), Ok((direct(4), Why::NotRpc(Obstacle::NoAddress))));
+        let refused = route(&bot, insist(Transport::Rpc));
+        let Err(ReachError::NoRoute(NoRoute { rpc, .. })) = refused else { panic!("{refused:?}") };
+        assert_eq!(rpc, Some(Obstacle::NoAddress));
+    }
+    // Unknown means chat, unless the caller insists.
+    let silent = bot(&format!(r#","contactLink":"{LINK}""#));
+    assert_eq!(route(&silent, default), Ok((direct(4), Why::NotRpc(Obstacle::Undeclared))));
     let linked = bot(&format!(r#","contactLink":{{"connFullLink":"x","connShortLink":"{LINK}"}}"#));
     assert_eq!(route(&linked, insist(Transport::Rpc)), Ok((service, Why::Insisted)));
     // What cannot be read says nothing.

@@ -61,7 +61,7 @@ impl<'a> Row<'a> {
             Source::Group => {
                 Target::Member { chat, direct_messages: false, rpc, address_known: false }
             }
-            _ => Target::Contact { chat, rpc },
+            _ => Target::Contact { chat, rpc, address_known: true },
         };
         let versions = protocol.versions().map(|version| version.chars().collect()).collect();
         let route = choose(&target, &Needs::default());
