@@ -4,6 +4,7 @@ pub mod cores;
 pub mod interop;
 pub mod peers;
 pub mod program;
+pub mod readme;
 pub mod vectors;
 pub mod world;
 
