@@ -22,6 +22,7 @@ pub(crate) enum Reach {
     #[default]
     Anywhere,
     /// To the public internet alone: somebody else chose the URL.
+    #[cfg_attr(not(feature = "card"), allow(dead_code, reason = "a card's `jku` is such a URL"))]
     Public,
 }
 
