@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use agentwire_tests::peers;
 use agentwire_tests::program::{Running, agentwire};
+use agentwire_tests::readme;
 use serde_json::{Value, json};
 
 /// Runs the demo with the server of that name; each line of its output.
@@ -58,15 +59,6 @@ fn its_real_tools_are_called_and_give_real_answers() {
     assert!(last["messages"].as_u64().is_some_and(|messages| messages >= 18), "{last}");
 }
 
-/// A command of the README, whose words are looked up there, with other values for some of them.
-fn readme(beginning: &str, values: &[(&str, &str)]) -> Vec<String> {
-    let text = std::fs::read_to_string(peers::root().join("README.md")).expect("it is there");
-    let line = text.lines().find(|line| line.starts_with(beginning)).expect("the command");
-    let words = line.split_whitespace().skip(1);
-    let value = |word: &str| values.iter().find(|(from, _)| *from == word).map(|(_, to)| *to);
-    words.map(|word| value(word).unwrap_or(word).to_owned()).collect()
-}
-
 #[test]
 fn the_commands_of_the_readme_serve_a_server_call_it_and_give_it_to_an_agent_host() {
     let (agentwire, state) = (agentwire(), std::env::temp_dir());
@@ -93,14 +85,15 @@ fn the_commands_of_the_readme_serve_a_server_call_it_and_give_it_to_an_agent_hos
     let (bot, caller) = (port(), port());
 
     let server = peers::program("mcp-server-time").display().to_string();
-    let serve = readme(
+    let serve = readme::command(
         "agentwire serve mcp",
         &[("ws://127.0.0.1:5225", &bot), ("mcp-server-time", &server)],
     );
     let mut serving = Running::start(program().args(serve));
     let link = serving.line();
 
-    let call = readme("agentwire call", &[("ws://127.0.0.1:5226", &caller), ("LINK", &link)]);
+    let call =
+        readme::command("agentwire call", &[("ws://127.0.0.1:5226", &caller), ("LINK", &link)]);
     let called = program().args(call).output().expect("it runs");
     assert!(called.status.success(), "{}", String::from_utf8_lossy(&called.stderr));
     let answer: Value = serde_json::from_slice(&called.stdout).expect("the tool answers with JSON");
