@@ -5,6 +5,7 @@ use agentwire_core::chat::caller::CallId;
 use agentwire_core::chat::responder::TokenKey;
 use agentwire_core::chat::session;
 use agentwire_core::chat::session::{Declared, Origin};
+use agentwire_core::discovery;
 use agentwire_core::profile::{Declaration, PeerType, Transports};
 use agentwire_core::rpc::session::ServiceEvent;
 use agentwire_core::rpc::{RequestId, ServiceCallId};
@@ -115,11 +116,29 @@ pub fn time_of_day() -> agentwire_core::time::Timestamp {
 /// The settings of an address that lets everybody in.
 pub const AUTO_ACCEPT: &str = r#"{"businessAddress":false,"autoAccept":{"acceptIncognito":false}}"#;
 
-/// The link of an address, and whether it lets everybody in.
-pub fn address(answer: &OwnedFrame) -> Result<(String, bool), CoreCallError> {
+/// A bot's own address, as its core shows it.
+#[derive(Debug)]
+pub struct OwnAddress {
+    /// The link to hand out.
+    pub link: String,
+    /// Whether it lets everybody in.
+    pub auto_accepts: bool,
+    /// Whether its full link shows ratchet keys. Those of an address that was made without are
+    /// behind its short link and not to be seen; giving it some once more changes nothing.
+    pub shows_keys: bool,
+}
+
+/// The address in an answer of the core.
+pub fn address(answer: &OwnedFrame) -> Result<OwnAddress, CoreCallError> {
     match answer.frame().map(|frame| frame.body()) {
         Some(Ok(Body::Address(address))) => {
-            Ok((address.links.best().chars().collect(), address.auto_accepts))
+            let full: String = address.links.full.chars().collect();
+            let link = discovery::link::Link::parse(&full).ok();
+            Ok(OwnAddress {
+                link: address.links.best().chars().collect(),
+                auto_accepts: address.auto_accepts,
+                shows_keys: link.and_then(|link| link.has_ratchet_keys()) == Some(true),
+            })
         }
         _ => Err(CoreCallError::Unexpected),
     }

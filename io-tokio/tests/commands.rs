@@ -19,6 +19,8 @@ struct Cores {
     _output: BufReader<ChildStdout>,
     caller: String,
     bot: String,
+    /// The links of the groups that the bot owns, in the order of the command line.
+    links: Vec<String>,
 }
 
 impl Cores {
@@ -32,12 +34,12 @@ impl Cores {
             .spawn()
             .expect("the program runs");
         let mut output = BufReader::new(child.stdout.take().expect("piped"));
-        let mut url = || -> String {
-            let line = line(&mut output);
-            line["url"].as_str().expect("a text").to_owned()
-        };
-        let (caller, bot) = (url(), url());
-        Self { child, _output: output, caller, bot }
+        let [caller, bot] = [line(&mut output), line(&mut output)];
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        let groups = bot["groups"].as_array().expect("groups");
+        let links = groups.iter().filter_map(|group| group.get("link")).map(text).collect();
+        let (caller, bot) = (text(&caller["url"]), text(&bot["url"]));
+        Self { child, _output: output, caller, bot, links }
     }
 
     /// The short link of the bot's address, which has ratchet keys and lets everybody in.
@@ -271,6 +273,92 @@ async fn connecting_names_the_contact_and_is_done_once() {
     assert!(said(&output).contains("this profile's own"));
     let output = run(&["connect", "nonsense", "--core", &cores.caller]).await;
     assert_eq!(output.status.code(), Some(6), "{}", said(&output));
+    assert!(said(&output).contains("nobody has this SimpleX name"), "{}", said(&output));
+    let output = run(&["connect", "https://a.example/a#AAAA", "--core", &cores.caller]).await;
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("agentwire inspect link says more"), "{}", said(&output));
+}
+
+#[tokio::test]
+async fn a_name_leads_to_the_address_that_its_owner_makes() {
+    let cores = Cores::start(&["--strangers", "--name", "bot=@bot.simplex"]);
+    let name = "@bot.simplex";
+    let output = run(&["discover", name, "--core", &cores.caller]).await;
+    assert_eq!(output.status.code(), Some(6), "{}", said(&output));
+    assert!(said(&output).contains("the SimpleX name leads to no address"), "{}", said(&output));
+    let bot = Running::start(&cores.bot, &journal("named"), &["--rpc"]);
+    let output = run(&["--json", "discover", name, "--core", &cores.caller]).await;
+    let plan = &lines(&output)[0];
+    assert_eq!((&plan["leadsTo"], &plan["ratchetKeys"]), (&json!("contact address"), &json!(true)));
+    let call = ["call", "--core", &cores.caller, "--to", name, "--tool", "echo", "text=hello"];
+    for (rpc, code) in [("always", 0), ("never", 6)] {
+        let output = run(&[&call[..], &["--rpc", rpc]].concat()).await;
+        assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+    }
+    // The other side learns nothing of who it is.
+    let connect = ["--json", "connect", name, "--incognito", "--core", &cores.caller];
+    let output = run(&connect).await;
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let mut link = self::connect(&cores.bot).await;
+    let contacts = command(&mut link, "/_contacts 1").await;
+    let shown = &contacts["contacts"][0]["profile"]["displayName"];
+    assert!(shown.is_string() && shown != "caller", "{shown}");
+    // Events would go to it, too, and to the bot no more.
+    link.close().await;
+    let output = run(&[&call[..], &["--rpc", "never"]].concat()).await;
+    assert_eq!(output.stdout, b"hello\n", "{}", said(&output));
+    assert_eq!(bot.interrupt(), Some(0));
+}
+
+#[tokio::test]
+async fn a_group_is_joined_by_its_link_and_answers_with_names() {
+    let cores = Cores::start(&["--strangers", "--group", "team=bot"]);
+    let link = &cores.links[0];
+    let output = run(&["--json", "discover", link, "--core", &cores.caller]).await;
+    let plan = &lines(&output)[0];
+    assert_eq!((&plan["leadsTo"], &plan["name"]), (&json!("group"), &json!("team")));
+    assert_eq!(plan["ratchetKeys"], Value::Null);
+    for known in [false, true] {
+        let output = run(&["--json", "connect", link, "--core", &cores.caller]).await;
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let joined = &lines(&output)[0];
+        assert_eq!((&joined["kind"], &joined["known"]), (&json!("group"), &json!(known)));
+    }
+    let bot = Running::start(&cores.bot, &journal("joined"), &[]);
+    let call = ["call", "--core", &cores.caller, "--to", "#team", "--answers", "1"];
+    let call = [&call[..], &["--tool", "echo", "text=hello"]].concat();
+    let output = run(&call).await;
+    assert_eq!(output.stdout, b"bot:\nhello\n", "{}", said(&output));
+    let output = run(&[&["--json"], &call[..]].concat()).await;
+    assert_eq!(lines(&output)[0]["name"], "bot");
+    assert_eq!(bot.interrupt(), Some(0));
+}
+
+#[tokio::test]
+async fn a_channel_is_subscribed_to_and_followed() {
+    let cores = Cores::start(&["--strangers", "--channel", "news=bot", "--name", "news=#news"]);
+    assert!(cores.links[0].contains("/c#"));
+    let mut follower =
+        agentwire(&["--json", "connect", "--follow", "#news", "--core", &cores.caller])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+    let mut output = BufReader::new(follower.stdout.take().expect("piped"));
+    let subscribed = line(&mut output);
+    assert_eq!((&subscribed["kind"], &subscribed["name"]), (&json!("group"), &json!("news")));
+    let mut bot = connect(&cores.bot).await;
+    let groups = command(&mut bot, "/_groups 1").await;
+    let id = &groups["groups"][0]["groupId"];
+    command(&mut bot, &format!("/_send #{id} text hello")).await;
+    let news = line(&mut output);
+    assert_eq!((&news["text"], &news["member"]), (&json!("hello"), &Value::Null));
+    kill_process(Pid::from_child(&follower), Signal::INT).expect("it is our own child");
+    assert_eq!(follower.wait().expect("it ends").code(), Some(0));
+    // A subscriber only reads.
+    let call = ["call", "--core", &cores.caller, "--to", "#news", "tools/list"];
+    let output = run(&call).await;
+    assert_eq!(output.status.code(), Some(6), "{}", said(&output));
+    assert!(said(&output).contains("the profile's role in the group"), "{}", said(&output));
 }
 
 #[tokio::test]

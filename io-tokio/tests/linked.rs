@@ -245,6 +245,21 @@ async fn service_rpc_goes_to_the_address_that_the_bot_has_opened() {
     assert_eq!(service_text(&reply), "rpc");
 }
 
+/// The keys of an address that was made without any are behind its short link.
+#[tokio::test]
+async fn an_address_from_before_takes_requests_too() {
+    let config = BotConfig::from(declared()).service(declared());
+    let pair = pair(config, echo).await;
+    let client = pair.bot.client();
+    let create =
+        |user| agentwire_core::simplex::command::Command::CreateAddress { user, pq_ratchet: None };
+    within(client.of_user(create)).await.expect("an address");
+    let link = within(pair.bot.address()).await.expect("an address");
+    let request = message(3, "SendMessage", "rpc");
+    let asked = pair.client.request(Standard::A2A, &*link, request, RequestOptions::default());
+    assert_eq!(service_text(&within(asked).await.expect("it is made")), "rpc");
+}
+
 #[tokio::test]
 async fn two_agents_that_call_each_other_do_not_wait_for_each_other() {
     // Each answers only after the other one has answered a call of it.

@@ -51,6 +51,21 @@ pub enum CoreErrorKind {
     NoAddress,
     /// `duplicateContactLink`: the user has an address already.
     AddressExists,
+    /// `unknownDomain`: nobody has the SimpleX name.
+    NoSuchName,
+    /// `noValidLink`: the SimpleX name leads to no link that the core connects by.
+    NameWithoutLink,
+    /// `invalidConnReq`, `unsupportedConnReq`: the core does not connect by such a link.
+    InvalidLink,
+    /// `AUTH` of a router: there is nothing behind the link or the connection, or nothing any
+    /// more: it was deleted, or the invitation is spent.
+    NothingThere,
+    /// `contactNotActive`: the contact was deleted, on this side or the other.
+    ContactNotActive,
+    /// `groupMemberUserRemoved`: the profile has left the group, or was removed from it.
+    NotInGroup,
+    /// `groupUserRole`: the profile's role in the group does not allow it.
+    Role,
     /// Another `…NotFound`: the contact, group, member or item is not in the database.
     NotFound,
     /// `A_SERVICE`: Service RPC could not do it.
@@ -74,6 +89,13 @@ impl CoreErrorKind {
             Self::DifferentActiveUser => "the user is not the active one",
             Self::NoAddress => "the user has no address",
             Self::AddressExists => "the user has an address already",
+            Self::NoSuchName => "nobody has this SimpleX name",
+            Self::NameWithoutLink => "the SimpleX name leads to no address",
+            Self::InvalidLink => "the core does not connect by such a link",
+            Self::NothingThere => "there is nothing at the other end, or nothing any more",
+            Self::ContactNotActive => "the contact was deleted, here or there",
+            Self::NotInGroup => "the profile is no longer in the group",
+            Self::Role => "the profile's role in the group does not allow it",
             Self::NotFound => "the core does not know it",
             Self::Service(_) => "Service RPC could not do it",
             Self::Other => "another error",
@@ -100,6 +122,13 @@ impl CoreErrorKind {
             "differentActiveUser" => Self::DifferentActiveUser,
             "userContactLinkNotFound" => Self::NoAddress,
             "duplicateContactLink" => Self::AddressExists,
+            "unknownDomain" => Self::NoSuchName,
+            "noValidLink" => Self::NameWithoutLink,
+            "invalidConnReq" | "unsupportedConnReq" => Self::InvalidLink,
+            "AUTH" => Self::NothingThere,
+            "contactNotActive" => Self::ContactNotActive,
+            "groupMemberUserRemoved" => Self::NotInGroup,
+            "groupUserRole" => Self::Role,
             _ if tag.ends_with("NotFound") || tag.ends_with("NotFoundByName") => Self::NotFound,
             _ => Self::Other,
         }
@@ -203,7 +232,10 @@ impl<'f> CoreError<'f> {
             CoreErrorKind::CommandError
             | CoreErrorKind::LargeMsg
             | CoreErrorKind::ChatNotStarted
-            | CoreErrorKind::NoActiveUser => CoreFailure::Refused,
+            | CoreErrorKind::NoActiveUser
+            | CoreErrorKind::NoSuchName
+            | CoreErrorKind::NameWithoutLink
+            | CoreErrorKind::InvalidLink => CoreFailure::Refused,
             _ => CoreFailure::Other,
         }
     }
@@ -405,8 +437,45 @@ mod tests {
             (chat("noActiveUser"), CoreErrorKind::NoActiveUser),
             (chat("differentActiveUser"), CoreErrorKind::DifferentActiveUser),
             (chat("exception"), CoreErrorKind::Other),
+            (chat("invalidConnReq"), CoreErrorKind::InvalidLink),
+            (chat("groupMemberUserRemoved"), CoreErrorKind::NotInGroup),
         ] {
             assert_eq!(kind(&text), expected, "{text}");
+        }
+    }
+
+    /// simplex-chat `bots/api/TYPES.md`, `ChatErrorType`, `AgentErrorType`.
+    #[test]
+    fn what_an_error_shows_does_not_hide_what_it_is() {
+        for (text, expected) in [
+            (
+                r#"{"type":"error","errorType":{"type":"contactNotActive","contact":{"contactId":4,
+                    "activeConn":{"connStatus":{"type":"ready"}},"contactStatus":"deleted"}}}"#,
+                CoreErrorKind::ContactNotActive,
+            ),
+            (
+                r#"{"type":"error","errorType":{"type":"groupUserRole","groupInfo":{"groupId":1,
+                    "membership":{"invitedBy":{"type":"user"}}},"requiredRole":"owner"}}"#,
+                CoreErrorKind::Role,
+            ),
+            (
+                r#"{"type":"error","errorType":{"type":"simplexDomainNotReady",
+                    "simplexDomain":{"nameTLD":"simplex","domain":"a","subDomain":[]},
+                    "simplexDomainError":{"type":"unknownDomain"}}}"#,
+                CoreErrorKind::NoSuchName,
+            ),
+            (
+                r#"{"type":"error","errorType":{"type":"simplexDomainNotReady",
+                    "simplexDomainError":{"type":"noValidLink"}}}"#,
+                CoreErrorKind::NameWithoutLink,
+            ),
+            (
+                r#"{"type":"errorAgent","agentError":{"type":"SMP","serverAddress":"smp://a",
+                    "smpErr":{"type":"AUTH"}},"agentConnId":""}"#,
+                CoreErrorKind::NothingThere,
+            ),
+        ] {
+            assert_eq!(kind(text), expected, "{text}");
         }
     }
 

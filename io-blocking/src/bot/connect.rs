@@ -90,7 +90,7 @@ impl<B: Binding + Send + 'static> Bot<B> {
     }
 
     /// The link under which the profile can be reached: its address at the core, which is created
-    /// if there is none, and which lets everybody in who connects.
+    /// if there is none, takes Service RPC requests, and lets everybody in who connects.
     ///
     /// # Errors
     /// [`CoreCallError`]
@@ -102,13 +102,22 @@ impl<B: Binding + Send + 'static> Bot<B> {
             }
             answer => answer?,
         };
-        let (link, auto_accepts) = address(&answer)?;
-        if !auto_accepts {
+        let mut own = address(&answer)?;
+        if !own.shows_keys {
+            let keys = |user| Command::ShortLinkAddress { user, pq_ratchet: Some(true) };
+            match client.of_user(keys) {
+                Ok(answer) => own.link = address(&answer)?.link,
+                // A core without Service RPC: the address is good for conversations.
+                Err(CoreCallError::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if !own.auto_accepts {
             let settings = Object::parse(AUTO_ACCEPT).map_err(|_| CoreCallError::Unexpected)?;
             let set = |user| Command::AddressSettings { user, pq_ratchet: None, settings };
             client.of_user(set)?;
         }
-        Ok(link)
+        Ok(own.link)
     }
 }
 

@@ -1,5 +1,6 @@
 //! A client of a chat core: [`Client::connect`], and what it asks the core itself.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agentwire_blocking::machine::seed;
@@ -239,6 +240,23 @@ impl<B: Binding + Send + 'static> Client<B> {
                 }
             }
         }
+    }
+
+    /// The members of a group with the names by which the profile's core tells them apart.
+    ///
+    /// # Errors
+    /// [`CoreCallError`]
+    pub async fn member_names(
+        &self,
+        group: agentwire_core::chat::GroupId,
+    ) -> Result<BTreeMap<MemberId, String>, CoreCallError> {
+        let answer = self.command(&CoreCommand::Members(group)).await?;
+        let Some(Ok(Body::GroupMembers(_, members))) = answer.frame().map(|frame| frame.body())
+        else {
+            return Err(CoreCallError::Unexpected);
+        };
+        let members = members.filter_map(Result::ok);
+        Ok(members.filter_map(|m| Some((m.key()?, m.name.chars().collect()))).collect())
     }
 
     /// Whom `@name` means in a group: the present member of this name.

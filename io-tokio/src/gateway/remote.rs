@@ -9,14 +9,12 @@ use agentwire_core::chat::session::{Reply, ReplyKind};
 use agentwire_core::chat::{MemberId, Sender};
 use agentwire_core::profile::{Needs, Transport};
 use agentwire_core::rpc::session::ServiceReplyKind;
-use agentwire_core::simplex::command::Command;
-use agentwire_core::simplex::frame::Body;
 use agentwire_core::{a2a, mcp};
 use rmcp::model::{ClientCapabilities, ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::{Map, Value, json};
 
-use crate::client::{CallOptions, Client, ClientError, CoreCallError, RequestOptions, Target};
+use crate::client::{CallOptions, Client, ClientError, RequestOptions, Target};
 use crate::reach::{Address, Destination, Reached};
 
 /// Parts of a stream that are kept for the model.
@@ -127,7 +125,7 @@ pub(super) async fn ask(
     let is_broadcast = matches!(target, Target::Everyone(_));
     let mut names = BTreeMap::new();
     if let Target::Everyone(group) = target {
-        names = member_names(client, group).await.map_err(|error| error.to_string())?;
+        names = client.member_names(group).await.map_err(|error| error.to_string())?;
     }
     let mut options = CallOptions::default();
     if is_broadcast {
@@ -192,18 +190,6 @@ async fn over_service_rpc(
         }
         other => Err(other.to_string()),
     }
-}
-
-async fn member_names(
-    client: &Client,
-    group: agentwire_core::chat::GroupId,
-) -> Result<BTreeMap<MemberId, String>, CoreCallError> {
-    let answer = client.command(&Command::Members(group)).await?;
-    let Some(Ok(Body::GroupMembers(_, members))) = answer.frame().map(|frame| frame.body()) else {
-        return Err(CoreCallError::Unexpected);
-    };
-    let members = members.filter_map(Result::ok);
-    Ok(members.filter_map(|m| Some((m.key()?, m.name.chars().collect()))).collect())
 }
 
 fn sender(reply: &Reply, names: &BTreeMap<MemberId, String>) -> String {

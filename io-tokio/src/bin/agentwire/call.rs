@@ -1,11 +1,12 @@
 //! `agentwire call`: one call, and its answer.
 
 use core::time::Duration;
+use std::collections::BTreeMap;
 
 use agentwire_core::a2a;
 use agentwire_core::binding::{Binding, End, Standard};
-use agentwire_core::chat::Sender;
 use agentwire_core::chat::session::{Reply, ReplyKind};
+use agentwire_core::chat::{MemberId, Sender};
 use agentwire_core::mcp::{META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, REVISION};
 use agentwire_core::profile::Needs;
 use agentwire_core::rpc::session::{ServiceReply, ServiceReplyKind};
@@ -180,14 +181,18 @@ async fn call(
             answered(binding, &reply, output)
         }
         Destination::Conversation(target) => {
-            let is_broadcast = matches!(target, Target::Everyone(_));
+            let mut names = None;
+            if let Target::Everyone(group) = target {
+                // Without names the members go by their ids.
+                names = Some(client.member_names(group).await.unwrap_or_default());
+            }
             let mut options = CallOptions::default().wait(timeout, timeout);
             if let Some(answers) = args.answers {
                 options = options.answers(answers);
             }
             let called = client.call(binding, target, request, options).await;
             let mut replies = called.map_err(|error| not_called(&error))?;
-            let mut heard = Heard { answers: 0, failed: None, is_broadcast, args };
+            let mut heard = Heard { answers: 0, failed: None, names, args };
             while let Some(reply) = replies.next().await {
                 match reply {
                     Ok(reply) => heard.reply(&reply, output)?,
@@ -206,14 +211,17 @@ async fn call(
 struct Heard<'a> {
     answers: u32,
     failed: Option<Failure>,
-    is_broadcast: bool,
+    /// Who is in the group, where everyone is called.
+    names: Option<BTreeMap<MemberId, String>>,
     args: &'a CallArgs,
 }
 
 impl Heard<'_> {
     fn reply(&mut self, reply: &Reply, output: &mut Output) -> Result<(), Failure> {
-        let sender = match reply.sender {
-            Sender::Member(member) if self.is_broadcast => Some(member.get().to_owned()),
+        let sender = match (reply.sender, &self.names) {
+            (Sender::Member(member), Some(names)) => {
+                Some(Speaker { member, name: names.get(&member).map(String::as_str) })
+            }
             _ => None,
         };
         let kind = match &reply.kind {
@@ -228,7 +236,7 @@ impl Heard<'_> {
             self.answers += 1;
         }
         if is_last || self.args.stream {
-            show(kind, sender.as_deref(), &reply.text, output)?;
+            show(kind, sender.as_ref(), &reply.text, output)?;
         }
         let verdict = if is_last { verdict(&reply.text) } else { Ok(()) };
         if let Err(failure) = verdict {
@@ -238,16 +246,30 @@ impl Heard<'_> {
     }
 }
 
+/// A member that answers.
+struct Speaker<'a> {
+    member: MemberId,
+    name: Option<&'a str>,
+}
+
 /// Prints a message of the protocol.
-fn show(kind: &str, sender: Option<&str>, text: &str, output: &mut Output) -> Result<(), Failure> {
+fn show(
+    kind: &str,
+    sender: Option<&Speaker<'_>>,
+    text: &str,
+    output: &mut Output,
+) -> Result<(), Failure> {
     let message: Option<Value> = serde_json::from_str(text).ok();
     if output.is_json() {
         // What is no JSON is shown as the text that it is.
         let message = message.unwrap_or_else(|| Value::from(text));
-        return output.json(&json!({"kind": kind, "sender": sender, "message": message}));
+        let name = sender.and_then(|sender| sender.name);
+        let sender = sender.map(|sender| sender.member.get());
+        return output
+            .json(&json!({"kind": kind, "sender": sender, "name": name, "message": message}));
     }
     if let Some(sender) = sender {
-        let shown = escape(sender);
+        let shown = escape(sender.name.unwrap_or_else(|| sender.member.get()));
         let name = output.terminal().paint(NAME, format!("{shown}:"));
         output.line(name)?;
     }
@@ -362,6 +384,11 @@ fn answered(binding: Standard, reply: &ServiceReply, output: &mut Output) -> Res
 fn lost(args: &CallArgs, error: &ReachError) -> Failure {
     let mend = match error {
         ReachError::NotConnected => "; agentwire connect makes one",
+        ReachError::NoContact => "; agentwire connect LINK makes one",
+        ReachError::NoGroup => "; agentwire connect LINK joins one",
+        ReachError::NotAContact => "; agentwire connect joins what it leads to",
+        ReachError::NoDirectChat => "; ask it for an address, and connect with agentwire connect",
+        ReachError::NoAddress => "; name the address itself, or call with --rpc never",
         ReachError::NoRoute(_) => "; agentwire discover lists what is served, and --rpc insists",
         _ => "",
     };

@@ -3,9 +3,11 @@
 use core::time::Duration;
 
 use agentwire_core::chat::{Chat, Mention, Sender};
+use agentwire_core::discovery::link::Link;
+use agentwire_core::discovery::name::Name;
 use agentwire_core::simplex::UserId;
 use agentwire_core::simplex::command::Command;
-use agentwire_core::simplex::frame::{Body, GroupChangeKind, PlanKind, PlanState};
+use agentwire_core::simplex::frame::{Body, Direction, GroupChangeKind, PlanKind, PlanState};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -31,6 +33,13 @@ pub(crate) async fn run(
     output: &mut Output,
     mut end: Shutdown,
 ) -> Result<(), Failure> {
+    if let (Err(link), Err(_)) = (Link::parse(&args.target), Name::parse(&args.target)) {
+        let problem = format!(
+            "{}: neither a SimpleX link nor a name: {link}; agentwire inspect link says more",
+            args.target
+        );
+        return Err(Failure::new(ExitCode::Usage, problem));
+    }
     let (mut core, user) = CoreApi::start(&args.core).await?;
     let done = async {
         let connected = connect(&mut core, user, args).await?;
@@ -169,6 +178,11 @@ async fn follow(core: &mut CoreApi, chat: Chat, output: &mut Output) -> Result<(
                     if item.chat != Some(chat) || item.direction.is_own() {
                         continue;
                     }
+                    let name = match item.direction {
+                        Direction::GroupReceived(Some(member)) => Some(member.name),
+                        _ => None,
+                    };
+                    let name = name.map(|name| name.chars().collect::<String>());
                     let mut scratch = vec![0; item.decode_len()];
                     let mut mentions = [Mention::new("", ""); 5];
                     let Ok(item) = item.decode(&mut scratch, &mut mentions) else { continue };
@@ -182,10 +196,16 @@ async fn follow(core: &mut CoreApi, chat: Chat, output: &mut Output) -> Result<(
                             "chat": chat.to_string(),
                             "item": item.id.0,
                             "member": from,
+                            "name": name,
                             "time": item.sent_at,
                             "text": item.text,
                         }))?;
                     } else {
+                        if let Some(name) = name {
+                            let shown = format!("{}:", escape(&name));
+                            let shown = output.terminal().paint(NAME, shown);
+                            output.line(shown)?;
+                        }
                         output.line(escape_lines(item.text))?;
                     }
                 }

@@ -206,6 +206,9 @@ pub(crate) fn refused(command: &str, error: &CoreError<'_>) -> Failure {
         }
         CoreErrorKind::ChatNotStarted => "; agentwire doctor --restart-chat starts it",
         CoreErrorKind::CommandError => "; agentwire doctor says whether its version is supported",
+        CoreErrorKind::NoSuchName => "; look how it is spelled, or ask for a link instead",
+        CoreErrorKind::NothingThere => "; ask the other side for a new link",
+        CoreErrorKind::NameWithoutLink => "; whoever has it makes one with agentwire bot",
         _ => "",
     };
     let message = error.message().map(|text| text.chars().collect::<String>());

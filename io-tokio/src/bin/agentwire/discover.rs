@@ -10,7 +10,7 @@
 
 mod http;
 
-use agentwire_core::discovery::link::Link;
+use agentwire_core::discovery::link::{Link, LinkKind};
 use agentwire_core::discovery::name::Name;
 use agentwire_core::json::Object;
 use agentwire_core::simplex::UserId;
@@ -141,7 +141,11 @@ async fn look(
     let kind = match plan.kind {
         PlanKind::Invitation => "invitation",
         PlanKind::Address => "contact address",
-        PlanKind::Group => "group or channel",
+        PlanKind::Group => match Link::parse(link).map(|link| link.kind()) {
+            Ok(LinkKind::Channel) => "channel",
+            Ok(LinkKind::Group) => "group",
+            _ => "group or channel",
+        },
         _ => "something else",
     };
     let state = match plan.state {
@@ -151,7 +155,9 @@ async fn look(
         PlanState::Known => "connected",
         _ => "unknown",
     };
-    let keys = plan.links.and_then(|links| {
+    // Only addresses have any.
+    let links = plan.links.filter(|_| plan.kind == PlanKind::Address);
+    let keys = links.and_then(|links| {
         let full: String = links.full.chars().collect();
         Link::parse(&full).ok().and_then(|link| link.has_ratchet_keys())
     });

@@ -73,10 +73,15 @@ impl Checks<'_> {
         let name = self.output.terminal().paint(NAME, check);
         // The name is painted, so it is filled up by hand.
         let room = " ".repeat(17_usize.saturating_sub(check.len()));
-        self.output.line(format_args!("{word}  {name}{room}{shown}"))?;
-        let Some(mend) = mend else { return Ok(()) };
-        let mend = escape(mend);
-        for line in wrap(&mend, self.output.terminal().width().saturating_sub(23)) {
+        let columns = self.output.terminal().width().saturating_sub(23);
+        // A link stays in one piece, however long it is.
+        let is_sentence = shown.contains(' ');
+        let mut lines = if is_sentence { wrap(&shown, columns) } else { vec![shown] }.into_iter();
+        let first = lines.next().unwrap_or_default();
+        self.output.line(format_args!("{word}  {name}{room}{first}"))?;
+        let mend = mend.map(escape).unwrap_or_default();
+        let mend = if mend.is_empty() { Vec::new() } else { wrap(&mend, columns) };
+        for line in lines.chain(mend) {
             self.output.line(format_args!("{:23}{line}", ""))?;
         }
         Ok(())

@@ -195,11 +195,12 @@ fn show(
     let shown = groups.iter().map(|(id, name)| format!("#{} {name}", id.0));
     let chats = contacts.chain(shown).collect::<Vec<_>>().join(", ");
     let terminal = output.terminal();
-    output.line(format_args!(
-        "{} {url}  {}",
-        terminal.paint(NAME, escape(profile.name())),
-        terminal.paint(DIM, escape(&chats))
-    ))?;
+    let name = terminal.paint(NAME, escape(profile.name()));
+    if chats.is_empty() {
+        output.line(format_args!("{name} {url}"))?;
+    } else {
+        output.line(format_args!("{name} {url}  {}", terminal.paint(DIM, escape(&chats))))?;
+    }
     for (group, name) in &groups {
         if let Some(link) = links.get(&(id, *group)) {
             output.line(format_args!("  {}: {link}", escape(name)))?;
