@@ -118,6 +118,7 @@ pub const AUTO_ACCEPT: &str = r#"{"businessAddress":false,"autoAccept":{"acceptI
 
 /// A bot's own address, as its core shows it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct OwnAddress {
     /// The link to hand out.
     pub link: String,
