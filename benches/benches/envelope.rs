@@ -106,6 +106,24 @@ impl Sample {
         }
     }
 
+    /// Writes text where there is room for it.
+    fn write_text(&self, out: &mut String) -> usize {
+        out.clear();
+        let written = match black_box(&self.content) {
+            Content::Request { key, request } => {
+                RequestEnvelope::write_to(out, "mcp", None, *key, request.get())
+            }
+            Content::Response(response) => ResponseEnvelope::write_to(out, response.get()),
+            Content::Error => {
+                let code = ErrorCode::RateLimited;
+                ResponseEnvelope::write_error_to(out, code, Some("too many requests"), Some(60))
+            }
+        };
+        written.expect("a string takes everything");
+        black_box(out.as_str()).len()
+    }
+
+    /// Writes bytes and sees that they are text.
     fn write(&self, out: &mut [u8]) -> usize {
         let text = match black_box(&self.content) {
             Content::Request { key, request } => {
@@ -212,9 +230,11 @@ fn ratios(samples: &[Sample]) {
         print!("{parse}");
         println!("envelope, {}, {} bytes: write", sample.name, sample.text.len());
         let (mut ours, mut theirs) = (vec![0; 2 * ADVISED_LEN], vec![0; 2 * ADVISED_LEN]);
+        let mut text = String::with_capacity(2 * ADVISED_LEN);
         let write = Medians::measure(vec![
-            Candidate::new("agentwire", || sample.write(&mut ours)),
-            Candidate::new("serde_json", || sample.write_with_serde_json(&mut theirs)),
+            Candidate::new("agentwire, into a text", || sample.write_text(&mut text)),
+            Candidate::new("agentwire, into bytes", || sample.write(&mut ours)),
+            Candidate::new("serde_json, into bytes", || sample.write_with_serde_json(&mut theirs)),
             Candidate::new("serde_json::to_string", || sample.to_string_with_serde_json()),
         ]);
         print!("{write}");

@@ -63,7 +63,7 @@ fn is_one_shot(params: &Object<'_>) -> bool {
 impl A2a {
     fn check<'m>(
         request: &Request<'m>,
-        parameters: &Found<'m>,
+        parameters: &Found<Value<'m>>,
         versions: &'m [&'m str],
         place: Place,
     ) -> Result<(), Failure<'m>> {

@@ -73,7 +73,7 @@ impl<'a> ServiceParameters<'a> {
     }
 
     /// The service parameters of a request: none if it has no such member.
-    pub(super) fn of(member: &Found<'a>) -> Result<Self, &'static str> {
+    pub(super) fn of(member: &Found<Value<'a>>) -> Result<Self, &'static str> {
         match member.get() {
             Ok(Some(value)) => Self::new(value),
             Ok(None) => Ok(Self { object: None }),

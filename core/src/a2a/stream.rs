@@ -176,7 +176,7 @@ struct Parts<'m> {
 
 impl<'m> Parts<'m> {
     /// A member; of two with one name the last one counts.
-    fn add(&mut self, seen: &Visited<'m, '_>, state: Found<'m>) {
+    fn add(&mut self, seen: &Visited<'m, '_>, state: Found<Value<'m>>) {
         let set = |value: Value<'m>| value.as_str().filter(|text| !text.raw().is_empty());
         match word::plain(seen.name(), &mut [0; word::LONGEST]) {
             "id" => self.id = set(seen.value()),

@@ -34,8 +34,8 @@ use core::fmt;
 pub use error::{BufferTooSmall, Error, ErrorKind};
 pub use path::{Path, Step, Steps};
 use scan::Scanner;
-pub(crate) use scan::{Read, Unread, Unreadable, Visited};
-pub(crate) use write::escape;
+pub(crate) use scan::{Read, Seen, Unread, Unreadable, Visited, name_of};
+pub(crate) use write::{INT_LEN, escape, int, write_string};
 #[cfg(feature = "canonical")]
 use write::hex;
 #[cfg(feature = "alloc")]
@@ -260,14 +260,15 @@ impl<'a> Object<'a> {
     }
 
     /// As [`parse`](Self::parse), and leaves each member's value to `member`, which reads it and
-    /// returns it, with the place of the member's name among `names`.
+    /// returns it, with the place of the member's name among `keys`: names with their quotes and the
+    /// colon.
     #[inline(always)]
     pub(crate) fn parse_members<const N: usize>(
         text: &'a str,
-        names: [&str; N],
+        keys: [&str; N],
         member: impl FnMut(Option<usize>, Unread<'a>) -> Result<Read<'a>, Unreadable>,
     ) -> Result<Self, Error> {
-        Self::is(text, Unread::whole(text, |value| value.read_members(names, member))?)
+        Self::is(text, Unread::whole(text, |value| value.read_members(keys, member))?)
     }
 
     /// The whole of a text, if it is an object.
@@ -341,22 +342,30 @@ impl fmt::Debug for Object<'_> {
     }
 }
 
-/// A member that is looked for among those that [`Object::parse_deep`] shows.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Found<'a> {
-    last: Option<Value<'a>>,
+/// A member that is looked for among those that are shown: a [`Value`], or one that was [`Seen`].
+#[derive(Clone, Copy)]
+pub(crate) struct Found<T> {
+    last: Option<T>,
     twice: bool,
 }
 
-impl<'a> Found<'a> {
+impl<T> Default for Found<T> {
+    fn default() -> Self {
+        Self { last: None, twice: false }
+    }
+}
+
+impl<T: Copy> Found<T> {
     /// It is here.
-    pub(crate) fn add(&mut self, value: Value<'a>) {
+    #[inline(always)]
+    pub(crate) fn add(&mut self, value: T) {
         self.twice |= self.last.is_some();
         self.last = Some(value);
     }
 
     /// Its value, if there is one; or that it occurs twice.
-    pub(crate) fn get(&self) -> Result<Option<Value<'a>>, Twice<'a>> {
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Result<Option<T>, Twice<T>> {
         match self.last {
             Some(last) if self.twice => Err(Twice { last }),
             last => Ok(last),
@@ -365,8 +374,8 @@ impl<'a> Found<'a> {
 }
 
 /// A member occurs twice, or more often.
-pub(crate) struct Twice<'a> {
-    pub(crate) last: Value<'a>,
+pub(crate) struct Twice<T> {
+    pub(crate) last: T,
 }
 
 /// Where `part`, a slice of `whole`, begins in it; zero when it is no slice of it.
@@ -612,11 +621,9 @@ impl fmt::Debug for Chars<'_> {
 
 /// A well-formed number as an integer, exactly, if it is one that an `i64` holds.
 fn integer(number: &str) -> Option<i64> {
-    if number.len() <= 18 && number.bytes().all(|digit| digit.is_ascii_digit()) {
-        // Nearly every one: digits that an i64 is sure to hold.
-        return Some(number.bytes().fold(0, |value: i64, digit| {
-            value.wrapping_mul(10).wrapping_add(i64::from(digit.wrapping_sub(b'0')))
-        }));
+    // Nearly every one has neither a fraction nor an exponent.
+    if let Ok(integer) = number.parse() {
+        return Some(integer);
     }
     let (negative, digits) = match number.strip_prefix('-') {
         Some(digits) => (true, digits),

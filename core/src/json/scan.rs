@@ -3,8 +3,8 @@
 //! A place is what is left of the text from there on: whether there is a byte, or a word of eight,
 //! then takes one comparison.
 
-use super::string::{self, Stop, after, first, look_ahead};
-use super::{Error, ErrorKind, MAX_DEPTH, Str, Value};
+use super::string::{self, Row, Stop, after, first};
+use super::{Error, ErrorKind, Kind, MAX_DEPTH, Str, Value};
 
 type Scanned<T> = Result<T, Stop>;
 
@@ -113,10 +113,14 @@ fn name(rest: &[u8]) -> Scanned<(Name, &[u8])> {
     Ok((Name { from: from.len(), to: to.len(), plain }, after_colon(to)?))
 }
 
-/// What follows this name and its colon, if just they stand here.
-#[inline(always)]
-fn after_name<'t>(rest: &'t [u8], name: &str) -> Option<&'t [u8]> {
-    rest.strip_prefix(b"\"")?.strip_prefix(name.as_bytes())?.strip_prefix(b"\":")
+/// The name in a key, which has its quotes and the colon.
+pub(crate) const fn name_of(key: &str) -> &str {
+    let Some((_, name)) = key.as_bytes().split_first() else { return "" };
+    let Some((name, _)) = name.split_last_chunk::<2>() else { return "" };
+    match core::str::from_utf8(name) {
+        Ok(name) => name,
+        Err(_) => "",
+    }
 }
 
 /// The quote that stands here, after white space.
@@ -139,8 +143,7 @@ fn after_colon(rest: &[u8]) -> Scanned<&[u8]> {
 
 /// Whether these three bytes stand here, and one more.
 #[inline(always)]
-fn stands(rest: &[u8], three: &[u8; 3]) -> bool {
-    let [first, second, third] = *three;
+fn stands(rest: &[u8], [first, second, third]: [u8; 3]) -> bool {
     let expected = u32::from_le_bytes([first, second, third, 0]);
     rest.first_chunk().is_some_and(|four| u32::from_le_bytes(*four) & 0x00ff_ffff == expected)
 }
@@ -153,88 +156,128 @@ fn closing(opening: u8) -> u8 {
 }
 
 /// What follows the end of an object or an array, or the comma before its next value; and whether
-/// it has ended.
+/// it has ended, as it does with this byte.
 #[inline(always)]
-fn after_value(rest: &[u8], object: bool) -> Scanned<(bool, &[u8])> {
+fn after_value(rest: &[u8], close: u8) -> Scanned<(bool, &[u8])> {
     let rest = white_space(rest);
-    let closed = first(rest) == closing(if object { b'{' } else { b'[' });
+    let closed = first(rest) == close;
     if closed || first(rest) == b',' {
         return Ok((closed, after(rest, 1)));
     }
     Err(Stop::unexpected(rest))
 }
 
+/// The containers that are open around a place: one bit each, so the depth is bounded and nothing
+/// recurses.
+struct Nest {
+    /// How many there are.
+    depth: u32,
+    /// What ends the innermost one; zero outside of all that are kept here.
+    close: u8,
+    /// Of those around it, whether they are objects.
+    objects: u128,
+}
+
+impl Nest {
+    fn new(depth: u32) -> Self {
+        Self { depth, close: 0, objects: 0 }
+    }
+
+    /// A container begins with this byte.
+    #[inline(always)]
+    fn open(&mut self, opening: u8) {
+        self.objects = (self.objects << 1) | u128::from(self.close == b'}');
+        self.close = closing(opening);
+        self.depth = self.depth.wrapping_add(1);
+    }
+
+    /// The innermost container ends.
+    #[inline(always)]
+    fn end(&mut self) {
+        self.close = if self.objects & 1 == 1 { b'}' } else { b']' };
+        self.objects >>= 1;
+        self.depth = self.depth.wrapping_sub(1);
+    }
+}
+
 /// What follows the value that stands here; `outer` containers are open around it.
-///
-/// Containers are kept as one bit each (an object or an array), so the depth is bounded and
-/// nothing recurses.
 fn skip(mut rest: &[u8], outer: u32) -> Scanned<&[u8]> {
-    let mut depth = outer;
-    // Whether the innermost container is an object, and the same of those around it.
-    let mut object = false;
-    let mut around: u128 = 0;
+    let mut nest = Nest::new(outer);
+    let mut row = Row::new(rest);
     loop {
         let mut next = first(rest);
-        if object {
+        let mut string = None;
+        if nest.close == b'}' {
             if next != b'"' {
                 rest = quote(rest)?;
             }
-            rest = look_ahead::<6>(after(rest, 1));
-            // Often a name is followed by a string, and a string by a name, without white space.
-            if stands(rest, b"\":\"") {
-                rest = after(rest, 2);
-                next = b'"';
-            } else {
-                (rest, _) = string::end_ahead(rest)?;
+            // Most often a name is followed by a string or an object, and a string by a name,
+            // without white space.
+            let mut place = row.string(rest);
+            string = loop {
+                if stands(place, *b"\":\"") {
+                    place = row.next_string(after(place, 2));
+                    if !stands(place, *b"\",\"") {
+                        break Some(place);
+                    }
+                    place = row.next_string(after(place, 2));
+                } else if place.starts_with(b"\":{\"") && nest.depth != MAX_DEPTH {
+                    nest.open(b'{');
+                    place = row.next_string(after(place, 3));
+                } else {
+                    break None;
+                }
+            };
+            if string.is_none() {
+                (rest, _) = string::end_ahead(place)?;
                 rest = after_colon(rest)?;
                 next = first(rest);
             }
         }
-        if next <= b' ' {
-            rest = after_white_space(rest);
-            next = first(rest);
-        }
-        match next {
-            b'"' => {
-                rest = look_ahead::<6>(after(rest, 1));
-                if depth != outer && stands(rest, b"\",\"") {
-                    rest = after(rest, 2);
-                    continue;
-                }
-                (rest, _) = string::end_ahead(rest)?;
+        if let Some(place) = string {
+            (rest, _) = string::end_ahead(place)?;
+        } else {
+            if next <= b' ' {
+                rest = after_white_space(rest);
+                next = first(rest);
             }
-            b'{' | b'[' => {
-                if depth == MAX_DEPTH {
-                    return Err(Stop::at(rest, ErrorKind::TooDeep));
+            match next {
+                b'"' => {
+                    let mut place = row.string(rest);
+                    while nest.close == b']' && stands(place, *b"\",\"") {
+                        place = row.next_string(after(place, 2));
+                    }
+                    (rest, _) = string::end_ahead(place)?;
                 }
-                rest = white_space(after(rest, 1));
-                if first(rest) != closing(next) {
-                    around = (around << 1) | u128::from(object);
-                    object = next == b'{';
-                    depth = depth.wrapping_add(1);
-                    continue;
+                b'{' | b'[' => {
+                    if nest.depth == MAX_DEPTH {
+                        return Err(Stop::at(rest, ErrorKind::TooDeep));
+                    }
+                    rest = white_space(after(rest, 1));
+                    if first(rest) != closing(next) {
+                        nest.open(next);
+                        continue;
+                    }
+                    rest = after(rest, 1);
                 }
-                rest = after(rest, 1);
+                b'-' | b'0'..=b'9' => rest = number(rest)?,
+                b't' => rest = literal(rest, b"true")?,
+                b'f' => rest = literal(rest, b"false")?,
+                b'n' => rest = literal(rest, b"null")?,
+                _ => return Err(Stop::unexpected(rest)),
             }
-            b'-' | b'0'..=b'9' => rest = number(rest)?,
-            b't' => rest = literal(rest, b"true")?,
-            b'f' => rest = literal(rest, b"false")?,
-            b'n' => rest = literal(rest, b"null")?,
-            _ => return Err(Stop::unexpected(rest)),
         }
         // A value has ended: close what ends with it, or go on to the next one.
         loop {
-            if depth == outer {
+            if nest.depth == outer {
                 return Ok(rest);
             }
             let closed;
-            (closed, rest) = after_value(rest, object)?;
+            (closed, rest) = after_value(rest, nest.close)?;
             if !closed {
                 break;
             }
-            object = around & 1 == 1;
-            around >>= 1;
-            depth = depth.wrapping_sub(1);
+            nest.end();
         }
     }
 }
@@ -251,8 +294,25 @@ pub(crate) struct Unread<'a> {
 /// A value that has been read.
 #[derive(Clone, Copy)]
 pub(crate) struct Read<'a> {
-    pub(crate) value: Value<'a>,
+    pub(crate) seen: Seen<'a>,
     rest: &'a [u8],
+}
+
+/// A value, and what was seen of it when it was read.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) value: Value<'a>,
+    /// Whether it is a string in which nothing is escaped.
+    plain: bool,
+}
+
+impl<'a> Seen<'a> {
+    /// The value as a string, if it is one. What was seen of it is not looked at again.
+    #[inline(always)]
+    pub(crate) fn as_str(&self) -> Option<Str<'a>> {
+        let is_string = self.value.kind() == Kind::String;
+        is_string.then_some(Str { text: self.value.text, plain: self.plain })
+    }
 }
 
 impl<'a> Unread<'a> {
@@ -265,7 +325,7 @@ impl<'a> Unread<'a> {
         let rest = white_space(text.as_bytes());
         let read = read(Self { text, rest, depth: 0 }).and_then(|read| {
             if white_space(read.rest).is_empty() {
-                return Ok(read.value);
+                return Ok(read.seen.value);
             }
             Err(Unreadable(Stop::at(white_space(read.rest), ErrorKind::TrailingData)))
         });
@@ -273,21 +333,23 @@ impl<'a> Unread<'a> {
     }
 
     /// Reads it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(self) -> Result<Read<'a>, Unreadable> {
-        let rest = match self.rest {
-            [b'"', rest @ ..] => string::end(rest).map(|end| end.0),
-            rest => skip(rest, self.depth),
+        let end = match self.rest {
+            [b'"', rest @ ..] => string::end(rest),
+            [b'-' | b'0'..=b'9', ..] => number(self.rest).map(|rest| (rest, false)),
+            rest => skip(rest, self.depth).map(|rest| (rest, false)),
         };
-        rest.map(|rest| self.until(rest)).map_err(Unreadable)
+        end.map(|(rest, plain)| self.until(rest, plain)).map_err(Unreadable)
     }
 
     /// Reads it; if it is an object, each member's value is left to `member`, which reads it and
-    /// returns it, with the place of the member's name among `names`.
+    /// returns it, with the place of the member's name among `keys`: names with their quotes and the
+    /// colon.
     #[inline(always)]
     pub(crate) fn read_members<const N: usize>(
         self,
-        names: [&str; N],
+        keys: [&str; N],
         mut member: impl FnMut(Option<usize>, Unread<'a>) -> Result<Read<'a>, Unreadable>,
     ) -> Result<Read<'a>, Unreadable> {
         let [b'{', rest @ ..] = self.rest else { return self.read() };
@@ -297,33 +359,35 @@ impl<'a> Unread<'a> {
         let depth = self.depth.wrapping_add(1);
         let mut rest = white_space(rest);
         if let [b'}', rest @ ..] = rest {
-            return Ok(self.until(rest));
+            return Ok(self.until(rest, false));
         }
         loop {
-            let expected = names.iter().enumerate().find_map(|(place, name)| {
+            let expected = keys.iter().enumerate().find_map(|(place, key)| {
                 // Nearly always it is written without escapes and white space.
-                Some((Some(place), after_name(rest, name)?))
+                Some((Some(place), rest.strip_prefix(key.as_bytes())?))
             });
             let (place, value) = match expected {
                 Some(found) => found,
                 None => {
                     let (name, value) = name(rest).map_err(Unreadable)?;
                     let name = name.str(self.text);
-                    (names.iter().position(|expected| name == **expected), value)
+                    (keys.iter().position(|key| name == *name_of(key)), value)
                 }
             };
             let value = Unread { text: self.text, rest: white_space(value), depth };
             let read = member(place, value)?;
             match white_space(read.rest) {
                 [b',', next @ ..] => rest = next,
-                [b'}', rest @ ..] => return Ok(self.until(rest)),
+                [b'}', rest @ ..] => return Ok(self.until(rest, false)),
                 rest => return Err(Unreadable(Stop::unexpected(rest))),
             }
         }
     }
 
-    fn until(&self, rest: &'a [u8]) -> Read<'a> {
-        Read { value: Value::new(span(self.text, self.rest.len(), rest.len())), rest }
+    #[inline(always)]
+    fn until(&self, rest: &'a [u8], plain: bool) -> Read<'a> {
+        let value = Value::new(span(self.text, self.rest.len(), rest.len()));
+        Read { seen: Seen { value, plain }, rest }
     }
 }
 
@@ -437,7 +501,7 @@ fn visit_members<'a>(
                 }
             }
             let closed;
-            (closed, rest) = after_value(rest, object)?;
+            (closed, rest) = after_value(rest, closing(if object { b'{' } else { b'[' }))?;
             if !closed {
                 break;
             }
@@ -603,9 +667,9 @@ mod tests {
         let text = r#"{"b":1,"a" : 2,"\u0061":3,"c":4, "a":5,"ab":{"a":6}}"#;
         let mut seen: Vec<(Option<usize>, &str)> = Vec::new();
         let whole = Unread::whole(text, |value| {
-            value.read_members(["a", "b"], |place, value| {
+            value.read_members([r#""a":"#, r#""b":"#], |place, value| {
                 let read = value.read()?;
-                seen.push((place, read.value.get()));
+                seen.push((place, read.seen.value.get()));
                 Ok(read)
             })
         });
@@ -657,8 +721,8 @@ mod tests {
                 assert_eq!(read(levels), expected, "{text} to level {levels}");
             }
             let value = Unread::whole(&text, |value| {
-                value.read_members(["a"], |_, value| {
-                    value.read_members(["b", "a"], |_, value| value.read())
+                value.read_members([r#""a":"#], |_, value| {
+                    value.read_members([r#""b":"#, r#""a":"#], |_, value| value.read())
                 })
             });
             let value = value.map(|value| value.get());

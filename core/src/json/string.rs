@@ -195,6 +195,71 @@ fn special(word: u64) -> u64 {
     closer_look(word) & !word
 }
 
+/// The special bytes of the row that is being read, for one who reads many strings one after the
+/// other: from one quote to the next is one step then, however long a string is.
+pub(super) struct Row<'t> {
+    /// The row and all that follows it.
+    text: &'t [u8],
+    /// A bit for each special byte of the row that has not been passed.
+    bits: u64,
+}
+
+impl<'t> Row<'t> {
+    /// No row yet: the first string begins one.
+    pub(super) fn new(text: &'t [u8]) -> Self {
+        Self { text, bits: 0 }
+    }
+
+    /// Looks for the first special byte in the string whose opening quote stands here: a place up
+    /// to which there is none, most often that byte's.
+    #[inline(always)]
+    pub(super) fn string(&mut self, quote: &'t [u8]) -> &'t [u8] {
+        let at = self.text.len().wrapping_sub(quote.len());
+        if self.bits.trailing_zeros() as usize != at {
+            self.bits = if at < ROW { self.bits & (u64::MAX << at) } else { 0 };
+        }
+        self.next_string(quote)
+    }
+
+    /// As [`string`](Self::string), where the last place was that of a quote and no special byte
+    /// stands between it and this one.
+    #[inline(always)]
+    pub(super) fn next_string(&mut self, quote: &'t [u8]) -> &'t [u8] {
+        if self.bits == 0 {
+            let Some(row) = quote.first_chunk() else { return look_ahead::<8>(after(quote, 1)) };
+            *self = Self { text: quote, bits: specials(row) };
+        }
+        self.pass();
+        if self.bits == 0 {
+            // The string ends in a later row.
+            self.text = after(self.text, ROW);
+            let Some(row) = self.text.first_chunk() else {
+                return look_ahead::<8>(after(quote, 1));
+            };
+            self.bits = specials(row);
+        }
+        let at = self.bits.trailing_zeros() as usize;
+        self.pass();
+        match self.text.get(at..) {
+            Some(place) => place,
+            None => nowhere(),
+        }
+    }
+
+    /// Passes the next special byte.
+    #[inline(always)]
+    fn pass(&mut self) {
+        self.bits &= self.bits.wrapping_sub(1);
+    }
+}
+
+/// The end of the text, where a row cannot end.
+#[cold]
+#[inline(never)]
+fn nowhere() -> &'static [u8] {
+    &[]
+}
+
 /// As [`special`], and some bytes that are not ASCII have theirs set too.
 #[inline(always)]
 fn closer_look(word: u64) -> u64 {
@@ -319,6 +384,49 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_row_shows_each_string_the_end_that_it_has() {
+        let digits = "7".repeat(70);
+        for gap in [",", ":", ", ", ",\n", "\t,", ",7,", &digits] {
+            for inside in ["~", "é", r"~\n", r"~~~~~~~~~~~\u00e9"] {
+                for step in 0..97 {
+                    let strings = (0..40).map(|place| inside.repeat(place * step % 97));
+                    let text = strings.map(|inside| std::format!("\"{inside}\"{gap}"));
+                    let text = text.collect::<std::string::String>();
+                    let mut rest = text.as_bytes();
+                    let mut row = Row::new(rest);
+                    let mut at_quote = false;
+                    for place in 0..40 {
+                        let ahead = if at_quote && gap.len() == 1 {
+                            row.next_string(rest)
+                        } else {
+                            row.string(rest)
+                        };
+                        at_quote = ahead.starts_with(b"\"");
+                        let (next, plain) = end(after(rest, 1)).unwrap();
+                        let (found, is_plain) = end_ahead(ahead).unwrap();
+                        let lens = (found.len(), next.len());
+                        assert!(lens.0 == lens.1 && plain == is_plain, "{place}: {lens:?}");
+                        rest = after(next, gap.len());
+                    }
+                    assert!(rest.is_empty());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_shows_that_a_string_never_ends() {
+        for length in 0..200 {
+            let text = std::format!("\"\",\"{}", "~".repeat(length));
+            let mut row = Row::new(text.as_bytes());
+            let first = row.string(text.as_bytes());
+            assert_eq!(first, &text.as_bytes()[1..]);
+            let stop = end_ahead(row.next_string(&text.as_bytes()[3..])).unwrap_err();
+            assert_eq!((stop.kind, stop.left), (ErrorKind::UnexpectedEnd, 0));
         }
     }
 

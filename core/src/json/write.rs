@@ -1,5 +1,7 @@
 //! Writing into a buffer that the caller owns.
 
+use core::fmt;
+
 use super::string::first_special;
 use super::{BufferTooSmall, Value};
 
@@ -79,23 +81,8 @@ impl<'o> Writer<'o> {
 
     /// Appends an integer.
     pub fn int(&mut self, number: i64) -> &mut Self {
-        // Twenty bytes hold any i64: 19 digits and a sign.
-        let mut digits = [0; 20];
-        let mut rest = number.unsigned_abs();
-        let mut start = digits.len();
-        for (place, slot) in digits.iter_mut().enumerate().rev() {
-            *slot = b'0'.wrapping_add((rest % 10) as u8);
-            start = place;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        if number < 0 {
-            self.raw("-");
-        }
-        let text = digits.get(start..).and_then(|text| core::str::from_utf8(text).ok());
-        self.raw(text.unwrap_or_default())
+        let mut digits = [0; INT_LEN];
+        self.raw(int(number, &mut digits))
     }
 
     /// Bytes that all that was appended takes, whether it fitted or not.
@@ -112,6 +99,15 @@ impl<'o> Writer<'o> {
         let written = self.out.get(..self.needed).ok_or(error)?;
         // Only whole strings were copied, so the bytes are UTF-8.
         core::str::from_utf8(written).map_err(|_| error)
+    }
+}
+
+/// Takes everything, as [`raw`](Writer::raw) does: where there is no room it goes on counting.
+impl fmt::Write for Writer<'_> {
+    #[inline]
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.raw(text);
+        Ok(())
     }
 }
 
@@ -181,6 +177,46 @@ pub(crate) fn escape(text: &str, mut show: impl FnMut(&str)) {
         });
         rest = rest.get(rest.len().saturating_sub(unread.len())..).unwrap_or_default();
     }
+}
+
+/// Writes `text` as a JSON string: quoted and escaped.
+#[inline]
+pub(crate) fn write_string(out: &mut impl fmt::Write, text: &str) -> fmt::Result {
+    out.write_str("\"")?;
+    let mut result = Ok(());
+    escape(text, |piece| {
+        if result.is_ok() {
+            result = out.write_str(piece);
+        }
+    });
+    result?;
+    out.write_str("\"")
+}
+
+/// The longest integer: 19 digits and a sign.
+pub(crate) const INT_LEN: usize = 20;
+
+/// An integer as it is written, in a buffer that is lent for it.
+pub(crate) fn int(number: i64, buffer: &mut [u8; INT_LEN]) -> &str {
+    let mut start = buffer.len();
+    let mut rest = number.unsigned_abs();
+    let mut put = |byte: u8| {
+        start = start.wrapping_sub(1);
+        if let Some(slot) = buffer.get_mut(start) {
+            *slot = byte;
+        }
+    };
+    loop {
+        put(b'0'.wrapping_add((rest % 10) as u8));
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        put(b'-');
+    }
+    buffer.get(start..).and_then(|text| core::str::from_utf8(text).ok()).unwrap_or_default()
 }
 
 pub(super) fn hex(digit: u8) -> u8 {

@@ -8,7 +8,7 @@ use crate::binding::{
     Accepted, Binding, Class, End, Expectation, Failure, Foreign, Place, ProtocolName, Refusal,
     STANDARD_FAILURE_LEN,
 };
-use crate::json::{Found, Writer};
+use crate::json::{Found, Value, Writer};
 use crate::jsonrpc::{self, ErrorId, IdKind, Message, Rejected, Request};
 
 const NAME: ProtocolName<'static> = match ProtocolName::new("mcp") {
@@ -54,10 +54,10 @@ pub struct Mcp;
 #[derive(Clone, Copy, Default)]
 struct Envelope<'m> {
     /// `params._meta`.
-    meta: Found<'m>,
+    meta: Found<Value<'m>>,
     /// The two members of `params._meta`.
-    version: Found<'m>,
-    capabilities: Found<'m>,
+    version: Found<Value<'m>>,
+    capabilities: Found<Value<'m>>,
 }
 
 impl<'m> Envelope<'m> {

@@ -7,7 +7,7 @@
 use core::fmt;
 
 use crate::json::{
-    self, BufferTooSmall, Found, Kind, Object, Read, Str, Twice, Unread, Unreadable, Value, Writer,
+    self, BufferTooSmall, Found, Kind, Object, Read, Seen, Str, Twice, Unread, Unreadable, Value, Writer,
 };
 
 /// A request, borrowed from its text.
@@ -181,16 +181,21 @@ pub enum EnvelopeMember {
 impl EnvelopeMember {
     /// How the member is written.
     pub const fn name(self) -> &'static str {
+        json::name_of(self.key())
+    }
+
+    /// The member's name with its quotes and the colon.
+    const fn key(self) -> &'static str {
         match self {
-            Self::Protocol => "protocol",
-            Self::Version => "version",
-            Self::RequestKey => "requestKey",
-            Self::Request => "request",
-            Self::Response => "response",
-            Self::Error => "error",
-            Self::Code => "code",
-            Self::Message => "message",
-            Self::RetryAfter => "retryAfter",
+            Self::Protocol => "\"protocol\":",
+            Self::Version => "\"version\":",
+            Self::RequestKey => "\"requestKey\":",
+            Self::Request => "\"request\":",
+            Self::Response => "\"response\":",
+            Self::Error => "\"error\":",
+            Self::Code => "\"code\":",
+            Self::Message => "\"message\":",
+            Self::RetryAfter => "\"retryAfter\":",
         }
     }
 }
@@ -281,11 +286,11 @@ impl<'m> At<'m> {
     fn once(
         self,
         member: EnvelopeMember,
-        found: Found<'m>,
-    ) -> Result<Option<Value<'m>>, EnvelopeError> {
+        found: Found<Seen<'m>>,
+    ) -> Result<Option<Seen<'m>>, EnvelopeError> {
         match found.get() {
-            Ok(value) => Ok(value),
-            Err(Twice { last }) => self.fail(EnvelopeErrorKind::Duplicate(member), last),
+            Ok(seen) => Ok(seen),
+            Err(Twice { last }) => self.fail(EnvelopeErrorKind::Duplicate(member), last.value),
         }
     }
 
@@ -293,12 +298,12 @@ impl<'m> At<'m> {
     fn str(
         self,
         member: EnvelopeMember,
-        value: Option<Value<'m>>,
+        seen: Option<Seen<'m>>,
     ) -> Result<Option<Str<'m>>, EnvelopeError> {
-        let Some(value) = value else { return Ok(None) };
-        match value.as_str() {
+        let Some(seen) = seen else { return Ok(None) };
+        match seen.as_str() {
             Some(text) => Ok(Some(text)),
-            None => self.fail(EnvelopeErrorKind::WrongType(member), value),
+            None => self.fail(EnvelopeErrorKind::WrongType(member), seen.value),
         }
     }
 }
@@ -316,14 +321,14 @@ impl<'m> RequestEnvelope<'m> {
         use EnvelopeMember::{Protocol, Request, RequestKey, Version};
         let (mut protocol, mut version) = (Found::default(), Found::default());
         let (mut request_key, mut request) = (Found::default(), Found::default());
-        let names = [Protocol.name(), Request.name(), RequestKey.name(), Version.name()];
-        Object::parse_members(text, names, |place, value| {
+        let keys = [Protocol.key(), Request.key(), RequestKey.key(), Version.key()];
+        Object::parse_members(text, keys, |place, value| {
             let read = value.read()?;
             match place {
-                Some(0) => protocol.add(read.value),
-                Some(1) => request.add(read.value),
-                Some(2) => request_key.add(read.value),
-                Some(3) => version.add(read.value),
+                Some(0) => protocol.add(read.seen),
+                Some(1) => request.add(read.seen),
+                Some(2) => request_key.add(read.seen),
+                Some(3) => version.add(read.seen),
                 _ => {}
             }
             Ok(read)
@@ -337,6 +342,7 @@ impl<'m> RequestEnvelope<'m> {
         let Some(protocol) = at.str(Protocol, protocol)? else { return at.missing(Protocol) };
         let request_key = at.str(RequestKey, request_key)?;
         let Some(request) = request else { return at.missing(Request) };
+        let (version, request) = (version.map(|version| version.value), request.value);
         Ok(Self { protocol, version, request_key, request })
     }
 
@@ -360,15 +366,45 @@ impl<'m> RequestEnvelope<'m> {
         request: &str,
     ) -> Result<&'o str, BufferTooSmall> {
         let mut writer = Writer::new(out);
-        writer.raw("{\"protocol\":").string(protocol);
+        // It counts on where there is no room, so that it has no errors of its own.
+        let _ = Self::write_to(&mut writer, protocol, version, request_key, request);
+        writer.finish()
+    }
+
+    /// As [`write`](Self::write), into whatever takes text: a `String`, one of `heapless`, a
+    /// formatter. What is written is text already, so nothing of it is looked at again, as bytes in
+    /// a buffer have to be before they are text.
+    ///
+    /// ```
+    /// use agentwire_core::rpc::RequestEnvelope;
+    /// let mut text = String::new();
+    /// RequestEnvelope::write_to(&mut text, "mcp", None, None, "{}").unwrap();
+    /// assert_eq!(text, r#"{"protocol":"mcp","request":{}}"#);
+    /// ```
+    ///
+    /// # Errors
+    /// That of `out`: a `String` has none, one of `heapless` is full. Part of the request may have
+    /// been written.
+    pub fn write_to(
+        out: &mut impl fmt::Write,
+        protocol: &str,
+        version: Option<&str>,
+        request_key: Option<&str>,
+        request: &str,
+    ) -> fmt::Result {
+        out.write_str("{\"protocol\":")?;
+        json::write_string(out, protocol)?;
         if let Some(version) = version {
-            writer.raw(",\"version\":").raw(version);
+            out.write_str(",\"version\":")?;
+            out.write_str(version)?;
         }
         if let Some(key) = request_key {
-            writer.raw(",\"requestKey\":").string(key);
+            out.write_str(",\"requestKey\":")?;
+            json::write_string(out, key)?;
         }
-        writer.raw(",\"request\":").raw(request).raw("}");
-        writer.finish()
+        out.write_str(",\"request\":")?;
+        out.write_str(request)?;
+        out.write_str("}")
     }
 }
 
@@ -381,16 +417,16 @@ impl<'m> ResponseEnvelope<'m> {
         use EnvelopeMember::{Error, Response};
         let (mut response, mut error) = (Found::default(), Found::default());
         let mut body = ErrorMembers::default();
-        Object::parse_members(text, [Response.name(), Error.name()], |place, value| {
+        Object::parse_members(text, [Response.key(), Error.key()], |place, value| {
             if place == Some(1) {
                 body = ErrorMembers::default();
                 let read = body.read(value)?;
-                error.add(read.value);
+                error.add(read.seen);
                 return Ok(read);
             }
             let read = value.read()?;
             if place == Some(0) {
-                response.add(read.value);
+                response.add(read.seen);
             }
             Ok(read)
         })
@@ -399,9 +435,9 @@ impl<'m> ResponseEnvelope<'m> {
         let response = at.once(Response, response)?;
         let error = at.once(Error, error)?;
         match (response, error) {
-            (Some(response), None) => Ok(Self::Response(response)),
-            (None, Some(error)) => body.check(at, error).map(Self::Error),
-            (Some(_), Some(error)) => at.fail(EnvelopeErrorKind::Both, error),
+            (Some(response), None) => Ok(Self::Response(response.value)),
+            (None, Some(error)) => body.check(at, error.value).map(Self::Error),
+            (Some(_), Some(error)) => at.fail(EnvelopeErrorKind::Both, error.value),
             (None, None) => {
                 Err(EnvelopeError { kind: EnvelopeErrorKind::Neither, offset: text.len() })
             }
@@ -420,8 +456,25 @@ impl<'m> ResponseEnvelope<'m> {
     /// [`BufferTooSmall`] with the length of the whole response.
     pub fn write<'o>(out: &'o mut [u8], response: &str) -> Result<&'o str, BufferTooSmall> {
         let mut writer = Writer::new(out);
-        writer.raw("{\"response\":").raw(response).raw("}");
+        let _ = Self::write_to(&mut writer, response);
         writer.finish()
+    }
+
+    /// As [`write`](Self::write), into whatever takes text, as [`RequestEnvelope::write_to`].
+    ///
+    /// ```
+    /// use agentwire_core::rpc::ResponseEnvelope;
+    /// let mut text = String::new();
+    /// ResponseEnvelope::write_to(&mut text, "null").unwrap();
+    /// assert_eq!(text, r#"{"response":null}"#);
+    /// ```
+    ///
+    /// # Errors
+    /// That of `out`. Part of the response may have been written.
+    pub fn write_to(out: &mut impl fmt::Write, response: &str) -> fmt::Result {
+        out.write_str("{\"response\":")?;
+        out.write_str(response)?;
+        out.write_str("}")
     }
 
     /// Writes a response that is an error. An [`Unknown`](ErrorCode::Unknown) code is written as
@@ -444,37 +497,61 @@ impl<'m> ResponseEnvelope<'m> {
         retry_after: Option<u32>,
     ) -> Result<&'o str, BufferTooSmall> {
         let mut writer = Writer::new(out);
-        writer.raw("{\"error\":{\"code\":").string(code.name().unwrap_or("internal"));
+        let _ = Self::write_error_to(&mut writer, code, message, retry_after);
+        writer.finish()
+    }
+
+    /// As [`write_error`](Self::write_error), into whatever takes text, as
+    /// [`RequestEnvelope::write_to`].
+    ///
+    /// ```
+    /// use agentwire_core::rpc::{ErrorCode, ResponseEnvelope};
+    /// let mut text = String::new();
+    /// ResponseEnvelope::write_error_to(&mut text, ErrorCode::Internal, None, None).unwrap();
+    /// assert_eq!(text, r#"{"error":{"code":"internal"}}"#);
+    /// ```
+    ///
+    /// # Errors
+    /// That of `out`. Part of the response may have been written.
+    pub fn write_error_to(
+        out: &mut impl fmt::Write,
+        code: ErrorCode,
+        message: Option<&str>,
+        retry_after: Option<u32>,
+    ) -> fmt::Result {
+        out.write_str("{\"error\":{\"code\":")?;
+        json::write_string(out, code.name().unwrap_or("internal"))?;
         if let Some(message) = message {
-            writer.raw(",\"message\":").string(message);
+            out.write_str(",\"message\":")?;
+            json::write_string(out, message)?;
         }
         if let Some(seconds) = retry_after {
-            writer.raw(",\"retryAfter\":").int(i64::from(seconds));
+            out.write_str(",\"retryAfter\":")?;
+            out.write_str(json::int(i64::from(seconds), &mut [0; json::INT_LEN]))?;
         }
-        writer.raw("}}");
-        writer.finish()
+        out.write_str("}}")
     }
 }
 
 /// The members of the object that stands where an error has to, if one does.
 #[derive(Default)]
 struct ErrorMembers<'m> {
-    code: Found<'m>,
-    message: Found<'m>,
-    retry_after: Found<'m>,
+    code: Found<Seen<'m>>,
+    message: Found<Seen<'m>>,
+    retry_after: Found<Seen<'m>>,
 }
 
 impl<'m> ErrorMembers<'m> {
     #[inline]
     fn read(&mut self, error: Unread<'m>) -> Result<Read<'m>, Unreadable> {
         use EnvelopeMember::{Code, Message, RetryAfter};
-        let names = [Code.name(), Message.name(), RetryAfter.name()];
-        error.read_members(names, |place, value| {
+        let keys = [Code.key(), Message.key(), RetryAfter.key()];
+        error.read_members(keys, |place, value| {
             let read = value.read()?;
             match place {
-                Some(0) => self.code.add(read.value),
-                Some(1) => self.message.add(read.value),
-                Some(2) => self.retry_after.add(read.value),
+                Some(0) => self.code.add(read.seen),
+                Some(1) => self.message.add(read.seen),
+                Some(2) => self.retry_after.add(read.seen),
                 _ => {}
             }
             Ok(read)
@@ -497,10 +574,12 @@ impl<'m> ErrorMembers<'m> {
         let retry_after = match retry_after {
             None => None,
             // JTD's uint32: a number without a fractional part, however it is written.
-            Some(value) => match value.as_integer().and_then(|number| u32::try_from(number).ok()) {
-                None => return at.fail(EnvelopeErrorKind::WrongType(RetryAfter), value),
-                seconds => seconds,
-            },
+            Some(Seen { value, .. }) => {
+                match value.as_integer().and_then(|number| u32::try_from(number).ok()) {
+                    None => return at.fail(EnvelopeErrorKind::WrongType(RetryAfter), value),
+                    seconds => seconds,
+                }
+            }
         };
         let code = match code_text.as_plain() {
             Some(plain) => ErrorCode::named(plain),

@@ -42,7 +42,7 @@ pub use people::{Contact, Group, Member, Peer, User};
 pub use pick::{List, ShapeError};
 
 use super::error::CoreError;
-use crate::json::{self, Found, Object, Str};
+use crate::json::{self, Found, Object, Str, Value};
 use pick::{pick, tag};
 
 /// The largest frame that is read, in bytes: 16 MiB. A page of a hundred messages with their
@@ -138,7 +138,7 @@ impl<'f> Frame<'f> {
             inner = None;
         });
         let object = object.map_err(FrameError::Json)?;
-        let once = |found: Found<'f>| found.get().map_err(|_| FrameError::NoResponse);
+        let once = |found: Found<Value<'f>>| found.get().map_err(|_| FrameError::NoResponse);
         let (corr_id, response) = (once(corr_id)?, once(response)?);
         match (response.and_then(|response| response.as_object()), tag) {
             (Some(object), Some(tag)) => {
