@@ -35,11 +35,11 @@ pub use error::{BufferTooSmall, Error, ErrorKind};
 pub use path::{Path, Step, Steps};
 use scan::Scanner;
 pub(crate) use scan::{Read, Seen, Unread, Unreadable, Visited, name_of};
-pub(crate) use write::{INT_LEN, escape, int, write_string};
 #[cfg(feature = "canonical")]
 use write::hex;
 #[cfg(feature = "alloc")]
 pub use write::to_text;
+pub(crate) use write::{INT_LEN, escape, int, write_string};
 pub use write::{Writer, compact};
 
 /// How many arrays and objects may be open at once: 127, the depth that serde_json reads too.

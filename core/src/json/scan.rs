@@ -204,43 +204,35 @@ impl Nest {
 fn skip(mut rest: &[u8], outer: u32) -> Scanned<&[u8]> {
     let mut nest = Nest::new(outer);
     let mut row = Row::new(rest);
-    loop {
-        let mut next = first(rest);
-        let mut string = None;
-        if nest.close == b'}' {
-            if next != b'"' {
-                rest = quote(rest)?;
-            }
-            // Most often a name is followed by a string or an object, and a string by a name,
-            // without white space.
-            let mut place = row.string(rest);
-            string = loop {
-                if stands(place, *b"\":\"") {
-                    place = row.next_string(after(place, 2));
-                    if !stands(place, *b"\",\"") {
-                        break Some(place);
-                    }
-                    place = row.next_string(after(place, 2));
-                } else if place.starts_with(b"\":{\"") && nest.depth != MAX_DEPTH {
-                    nest.open(b'{');
-                    place = row.next_string(after(place, 3));
-                } else {
-                    break None;
+    'next: loop {
+        'value: {
+            if nest.close == b'}' {
+                if first(rest) != b'"' {
+                    rest = quote(rest)?;
                 }
-            };
-            if string.is_none() {
+                // Most often a name is followed by a string or an object, and a string by a name,
+                // without white space.
+                let mut place = row.string(rest);
+                loop {
+                    if stands(place, *b"\":\"") {
+                        place = row.next_string(after(place, 2));
+                        if !stands(place, *b"\",\"") {
+                            (rest, _) = string::end_ahead(place)?;
+                            break 'value;
+                        }
+                        place = row.next_string(after(place, 2));
+                    } else if place.starts_with(b"\":{\"") && nest.depth != MAX_DEPTH {
+                        nest.open(b'{');
+                        place = row.next_string(after(place, 3));
+                    } else {
+                        break;
+                    }
+                }
                 (rest, _) = string::end_ahead(place)?;
                 rest = after_colon(rest)?;
-                next = first(rest);
             }
-        }
-        if let Some(place) = string {
-            (rest, _) = string::end_ahead(place)?;
-        } else {
-            if next <= b' ' {
-                rest = after_white_space(rest);
-                next = first(rest);
-            }
+            rest = white_space(rest);
+            let next = first(rest);
             match next {
                 b'"' => {
                     let mut place = row.string(rest);
@@ -256,7 +248,7 @@ fn skip(mut rest: &[u8], outer: u32) -> Scanned<&[u8]> {
                     rest = white_space(after(rest, 1));
                     if first(rest) != closing(next) {
                         nest.open(next);
-                        continue;
+                        continue 'next;
                     }
                     rest = after(rest, 1);
                 }

@@ -7,7 +7,8 @@
 use core::fmt;
 
 use crate::json::{
-    self, BufferTooSmall, Found, Kind, Object, Read, Seen, Str, Twice, Unread, Unreadable, Value, Writer,
+    self, BufferTooSmall, Found, Kind, Object, Read, Seen, Str, Twice, Unread, Unreadable, Value,
+    Writer,
 };
 
 /// A request, borrowed from its text.
@@ -754,5 +755,37 @@ mod tests {
         assert_eq!(envelope.request.get(), "{\"x\":7}");
         let error = RequestEnvelope::write(&mut [0; 5], "p", None, None, "1").unwrap_err();
         assert_eq!(error.needed, 28);
+    }
+
+    #[test]
+    fn a_text_gets_what_a_buffer_gets_and_fails_when_it_is_full() {
+        let mut buffer = [0; 256];
+        let check = |text: String, written: Result<&str, BufferTooSmall>| {
+            assert_eq!(text, written.unwrap());
+        };
+        let mut text = String::new();
+        let (version, key) = (Some("[1,null]"), Some("a\"b"));
+        RequestEnvelope::write_to(&mut text, "p", version, key, "{}").unwrap();
+        check(text, RequestEnvelope::write(&mut buffer, "p", version, key, "{}"));
+        let mut text = String::new();
+        ResponseEnvelope::write_to(&mut text, "[7]").unwrap();
+        check(text, ResponseEnvelope::write(&mut buffer, "[7]"));
+        for code in ErrorCode::ALL {
+            let (message, after) = (Some("line\n\"two\""), Some(u32::MAX));
+            let mut text = String::new();
+            ResponseEnvelope::write_error_to(&mut text, code, message, after).unwrap();
+            check(text, ResponseEnvelope::write_error(&mut buffer, code, message, after));
+        }
+        // {"protocol":"p","request":7}
+        let mut exact = heapless::String::<28>::new();
+        RequestEnvelope::write_to(&mut exact, "p", None, None, "7").unwrap();
+        assert_eq!(exact, r#"{"protocol":"p","request":7}"#);
+        let mut short = heapless::String::<27>::new();
+        assert!(RequestEnvelope::write_to(&mut short, "p", None, None, "7").is_err());
+        let mut short = heapless::String::<27>::new();
+        assert!(
+            RequestEnvelope::write_to(&mut short, "two\nlines and more of it", None, None, "7")
+                .is_err()
+        );
     }
 }
