@@ -34,6 +34,14 @@ pub struct TurnLimits {
     pub waiting_per_caller: usize,
 }
 
+const fn smaller(one: usize, other: usize) -> usize {
+    if one < other { one } else { other }
+}
+
+const fn larger(one: usize, other: usize) -> usize {
+    if one > other { one } else { other }
+}
+
 impl Default for TurnLimits {
     fn default() -> Self {
         Self { running: 256, running_per_caller: 16, waiting: 1_024, waiting_per_caller: 64 }
@@ -41,6 +49,13 @@ impl Default for TurnLimits {
 }
 
 impl TurnLimits {
+    /// How many requests there are places for, if all of them are of one caller.
+    #[must_use]
+    pub const fn places_per_caller(&self) -> usize {
+        let running = smaller(larger(self.running, 1), larger(self.running_per_caller, 1));
+        running.saturating_add(smaller(self.waiting, self.waiting_per_caller))
+    }
+
     /// With this many requests handled at once.
     #[must_use]
     pub const fn running(mut self, requests: usize) -> Self {

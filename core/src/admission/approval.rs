@@ -46,6 +46,26 @@ pub enum Decision {
     Decline,
 }
 
+impl Decision {
+    /// What a word means with which an owner answers: `ok`, `yes` or `approve`, and `no` or
+    /// `decline`, in any case, with a slash before it or not.
+    ///
+    /// ```
+    /// use agentwire_core::admission::Decision;
+    /// assert_eq!(Decision::from_word("/Approve"), Some(Decision::Approve));
+    /// assert_eq!(Decision::from_word("no"), Some(Decision::Decline));
+    /// assert_eq!(Decision::from_word("nope"), None);
+    /// ```
+    pub fn from_word(word: &str) -> Option<Self> {
+        let word = word.strip_prefix('/').unwrap_or(word);
+        let is = |known: &str| word.eq_ignore_ascii_case(known);
+        if ["ok", "yes", "approve"].into_iter().any(is) {
+            return Some(Self::Approve);
+        }
+        ["no", "decline"].into_iter().any(is).then_some(Self::Decline)
+    }
+}
+
 /// Ask an owner.
 ///
 /// ```

@@ -13,19 +13,25 @@
 //! ```
 //!
 //! Limits are each caller's own, so that a caller who floods takes nothing from the others. What
-//! needs the word of a bot's owner goes through [`Approvals`] before it is run.
+//! needs the word of a bot's owner goes through [`Approvals`] before it is run, with `alloc` through
+//! `Asking`, which knows what the calls are about and which of them need it.
 //!
 //! Who a caller is, is what the chat core knows: a contact by its id, a member of a group by the
 //! group and its `memberId`, a requester over Service RPC by the key that signed. A display name
 //! is never asked. The same human being in two conversations is two callers.
 
 mod approval;
+#[cfg(feature = "alloc")]
+mod asking;
 
 use core::fmt;
 
 pub use approval::{
     Approvals, ApprovalsConfig, AskError, DecideError, Decided, Decision, OwnersFull, Question,
 };
+
+#[cfg(feature = "alloc")]
+pub use asking::{Approved, Asking, Subject, When, WhenError};
 
 use crate::binding::Failure;
 use crate::chat::{Chat, ContactId, GroupId, MemberId, Sender, Storage};
@@ -99,6 +105,19 @@ impl Person {
             Self::Unsigned => hasher.int(4),
         }
         .finish()
+    }
+}
+
+impl fmt::Display for Person {
+    /// As a conversation is written, and by what the chat core knows: no display name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Contact(contact) => Chat::Direct(*contact).fmt(f),
+            Self::Member(group, member) => write!(f, "{} {}", Chat::Group(*group), member.get()),
+            Self::Channel(group) => Chat::Group(*group).fmt(f),
+            Self::Signer(key) => key.fmt(f),
+            Self::Unsigned => f.write_str("somebody who did not sign"),
+        }
     }
 }
 

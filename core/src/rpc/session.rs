@@ -25,7 +25,7 @@
 //! | [`Failure::TooLarge`] | `too_large` |
 //! | [`Failure::Busy`], [`Failure::Stopping`] | `rate_limited` with `retryAfter` |
 //! | [`Failure::RateLimited`], [`Failure::QuotaExceeded`] | `rate_limited` with theirs |
-//! | [`Failure::PushNotSupported`] | `conversation_required` |
+//! | [`Failure::PushNotSupported`], [`Failure::NotApproved`] | `conversation_required` |
 //! | [`Failure::Internal`] | `internal` |
 //! | [`Failure::TimedOut`] | `conversation_required` where the binding says so, else `internal` |
 //! | any other | the binding's error |
@@ -663,7 +663,10 @@ impl<B: Binding, T> ServiceSession<B, T> {
             Failure::RateLimited { retry_after } | Failure::QuotaExceeded { retry_after } => {
                 (ErrorCode::RateLimited, Some(*retry_after))
             }
-            Failure::PushNotSupported => (ErrorCode::ConversationRequired, None),
+            // An owner is asked about a command in a conversation, which can wait.
+            Failure::PushNotSupported | Failure::NotApproved => {
+                (ErrorCode::ConversationRequired, None)
+            }
             Failure::TimedOut if open.binding.late_needs_conversation() => {
                 (ErrorCode::ConversationRequired, None)
             }

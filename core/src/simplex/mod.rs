@@ -2,6 +2,8 @@
 
 mod backoff;
 pub mod command;
+#[cfg(feature = "alloc")]
+pub mod control;
 pub mod error;
 pub mod frame;
 mod ids;

@@ -6,6 +6,7 @@ use crate::chat;
 use crate::rpc::session::ServiceSessionConfig;
 use crate::simplex::journal::JournalConfig;
 use crate::simplex::{BackoffConfig, UserId};
+use crate::turns::TurnLimits;
 
 /// The limits of a [`Session`](super::Session).
 ///
@@ -62,6 +63,30 @@ pub struct SessionConfig {
     pub max_held: usize,
     /// How many messages one page of a conversation has; 100 by default.
     pub page: u32,
+    /// How many commands of others may be open, those of the next page among them, while
+    /// conversations are looked through; 1,024 by default. What came while there was no connection
+    /// is taken up as fast as it is answered, and none of it finds the bot full.
+    pub max_backlog: usize,
+}
+
+impl SessionConfig {
+    /// What came while there was no connection is read no faster than these limits take it up,
+    /// even if it is all of one caller.
+    ///
+    /// ```
+    /// use agentwire_core::simplex::SessionConfig;
+    /// use agentwire_core::turns::TurnLimits;
+    /// let config = SessionConfig::default().paced(&TurnLimits::default());
+    /// assert_eq!((config.max_backlog, config.page), (80, 40));
+    /// ```
+    #[must_use]
+    pub fn paced(mut self, turns: &TurnLimits) -> Self {
+        self.max_backlog = turns.places_per_caller();
+        // Two pages, so that there is something to do while the next one is read.
+        let half = u32::try_from(self.max_backlog / 2).unwrap_or(u32::MAX);
+        self.page = self.page.min(half.max(1));
+        self
+    }
 }
 
 impl Default for SessionConfig {
@@ -85,6 +110,7 @@ impl Default for SessionConfig {
             max_groups: 1_024,
             max_held: 64,
             page: 100,
+            max_backlog: 1_024,
         }
     }
 }

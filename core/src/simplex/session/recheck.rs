@@ -11,8 +11,9 @@
 //! Until that is settled nothing else is sent, so the order of a conversation stays.
 //!
 //! What others sent meanwhile is read in pages, the newest conversations first, until there is no
-//! more: a bot asks which conversations have something new, a caller looks where a call is open. Items that were seen are passed over. A page waits until the bot has room for the commands
-//! that can stand in it.
+//! more: a bot asks which conversations have something new, a caller looks where a call is open.
+//! Items that were seen are passed over. A page waits until the bot has room for the commands that
+//! can stand in it.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -175,7 +176,8 @@ impl<B: Binding> Session<B> {
         } else {
             let page = usize::try_from(self.config.page).unwrap_or(usize::MAX);
             let open = self.chat.open_requests().saturating_add(page);
-            let has_room = open <= self.config.chat.max_requests.max(page);
+            let most = self.config.chat.max_requests.min(self.config.max_backlog);
+            let has_room = open <= most.max(page);
             let due = self.looks.front().is_some_and(|look| look.at <= now);
             if !due || !has_room {
                 return;

@@ -179,6 +179,26 @@ fn a_page_waits_until_the_bot_has_room() {
 }
 
 #[test]
+fn a_backlog_is_read_as_fast_as_it_is_answered() {
+    let config = SessionConfig { page: 10, max_backlog: 15, ..SessionConfig::default() };
+    let mut rig = Rig::new(config, vec![Declared::new(Standard::A2A, ["1.0"])]);
+    rig.start();
+    rig.event(Link::Chat, &received(100, "hello", None));
+    rig.cut(Link::Chat);
+    rig.again();
+    let items: Vec<String> =
+        (101..111).map(|id| bare("directRcv", id, &command(1), None)).collect();
+    shown(&mut rig, "/_get chat @4 after=100 count=10", &items);
+    let mut tokens: Vec<_> = (0..10).map(|_| asked_of(&mut rig).token).collect();
+    let reads = |rig: &Rig| rig.asked.iter().any(|asked| asked.cmd.starts_with("/_get chat"));
+    for left in (5..10).rev() {
+        assert!(!reads(&rig), "{} are open, and ten more are more than fifteen", left + 1);
+        reply_to(&mut rig, tokens.pop().unwrap(), 1);
+    }
+    assert!(reads(&rig));
+}
+
+#[test]
 fn what_was_seen_is_passed_over() {
     let mut rig = Rig::bot();
     rig.event(Link::Chat, &received(30, &command(1), None));
