@@ -546,6 +546,50 @@ async fn callers_have_limits_and_strangers_none() {
 }
 
 #[tokio::test]
+async fn a_call_waits_for_the_owner_and_outlives_a_kill() {
+    let mut cores = Cores::start(&["--profile", "olga=127.0.0.1:0"]);
+    let olga = line(&mut cores._output)["url"].as_str().expect("a text").to_owned();
+    let journal = journal("owner");
+    let flags = ["--approve", "always", "--owner", "@olga"];
+    let mut first = Running::start(&cores.bot, &journal, &flags);
+    let caller = cores.caller.clone();
+    let called = tokio::spawn(async move {
+        run(&["call", "--core", &caller, "--to", "@bot", "--tool", "echo", "text=x"]).await
+    });
+    let mut owner = connect(&olga).await;
+    let contacts = command(&mut owner, "/_contacts 1").await;
+    let contacts = contacts["contacts"].as_array().expect("contacts");
+    let bot = contacts.iter().find(|contact| contact["localDisplayName"] == "bot");
+    let bot = bot.expect("a contact")["contactId"].as_i64().expect("a number");
+    let code = loop {
+        let chat = command(&mut owner, &format!("/_get chat @{bot} count=10")).await;
+        let items = chat["chat"]["chatItems"].as_array().expect("items").clone();
+        let texts = items.iter().filter_map(|item| item["meta"]["itemText"].as_str());
+        if let Some(text) = texts.into_iter().find(|text| text.starts_with("May ")) {
+            assert!(text.contains("call mcp tools/call echo with"), "{text}");
+            let (_, rest) = text.split_once("\"ok ").expect("it says how to answer");
+            break rest.split_once('"').expect("quoted").0.to_owned();
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    first.child.kill().expect("SIGKILL");
+    first.child.wait().expect("it has ended");
+    let message = json!([{"msgContent": {"type": "text", "text": format!("ok {code}")}}]);
+    command(&mut owner, &format!("/_send @{bot} json {message}")).await;
+    let second = Running::start(&cores.bot, &journal, &flags);
+    let output = called.await.expect("it does not panic");
+    assert_eq!((output.status.code(), printed(&output)), (Some(0), "x\n"), "{}", said(&output));
+    assert_eq!(second.interrupt(), Some(0));
+    // Without an owner there is nobody to ask, and a stranger is none.
+    let output = run(&["bot", "--core", &cores.bot, "--approve", "new"]).await;
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let stranger = ["--no-journal", "--approve", "new", "--owner", "@x"];
+    let output = run(&[&["bot", "--core", &cores.bot], &stranger[..]].concat()).await;
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("owner @x"), "{}", said(&output));
+}
+
+#[tokio::test]
 async fn a_second_bot_stops_and_names_the_first() {
     let cores = Cores::start(&[]);
     let journal = journal("second");

@@ -65,7 +65,7 @@ impl<B: Binding + Send + 'static> Bot<B> {
         journal: Option<(Journal, S)>,
         handler: impl Fn(Request<B>, Replier<B>) + Send + Sync + 'static,
     ) -> Result<Self, ConnectError> {
-        let mut session = SessionConfig::default();
+        let mut session = SessionConfig::default().paced(&config.turns());
         session.chat = config.session;
         session.service = config.service_session;
         session.service_requests = config.service;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use agentwire_blocking::machine::{Learned, Step, learn, time_of_day};
 use agentwire_core::binding::{Binding, Failure};
+use agentwire_core::chat::CallKey;
 use agentwire_core::chat::caller::{Call, CallError, CallId};
 use agentwire_core::chat::responder::{RespondError, Token};
 use agentwire_core::chat::session::NotifyError;
@@ -276,6 +277,14 @@ impl<B: Binding + Send + 'static> Machine<B> for Linked<B> {
     fn publish(&mut self, publication: Publication) -> Option<Result<CommandId, AskError>> {
         let now = self.now();
         Some(self.session.publish(now, publication))
+    }
+
+    fn begin_call(&mut self, call: CallKey) -> bool {
+        self.session.begin(call)
+    }
+
+    fn is_kept(&self) -> bool {
+        !self.keeper.as_ref().is_some_and(Keeper::is_busy)
     }
 
     fn stop(&mut self) {

@@ -4,6 +4,7 @@ use core::future::Future;
 
 use agentwire_blocking::machine::Step;
 use agentwire_core::binding::{Binding, Failure};
+use agentwire_core::chat::CallKey;
 use agentwire_core::chat::caller::{Call, CallError, CallId};
 use agentwire_core::chat::responder::{RespondError, Token};
 use agentwire_core::chat::session::NotifyError;
@@ -54,6 +55,17 @@ pub(crate) trait Machine<B: Binding>: Send + 'static {
 
     fn publish(&mut self, _publication: Publication) -> Option<Result<CommandId, AskError>> {
         None
+    }
+
+    /// A command is run from now on, where the session is to be told so: whether it is still to be
+    /// answered. It counts once it is [kept](Self::is_kept).
+    fn begin_call(&mut self, _call: CallKey) -> bool {
+        true
+    }
+
+    /// Whether all that has happened is where it outlives the process, if it is to be.
+    fn is_kept(&self) -> bool {
+        true
     }
 
     /// Takes no new commands from now on.

@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use agentwire_blocking::machine::Step;
 use agentwire_core::binding::{Binding, Failure, Guarded};
+use agentwire_core::chat::CallKey;
 use agentwire_core::chat::caller::{CallError, CallId, TimedOut};
 use agentwire_core::chat::responder::{AnswerError, TokenKey};
 use agentwire_core::chat::session::{Event, NotifyError, Reply};
@@ -86,6 +87,12 @@ pub(crate) enum Command<B> {
     },
     /// The request needs a conversation.
     Unsuited(RequestKey),
+    /// The command is about to be run: `true` once the call journal says so, `false` if it has
+    /// been answered.
+    Begin {
+        call: CallKey,
+        done: oneshot::Sender<bool>,
+    },
     Ask {
         ask: Ask,
         done: oneshot::Sender<Result<Outcome, CoreCallError>>,
@@ -139,6 +146,8 @@ pub(crate) struct Agent<B, M> {
     service_calls: HashMap<ServiceCallId, oneshot::Sender<Result<ServiceReply, RequestError>>>,
     asked: HashMap<CommandId, oneshot::Sender<Result<Outcome, CoreCallError>>>,
     handlers: Handlers<B>,
+    /// Who waits to hear that its command has begun.
+    begun: Vec<oneshot::Sender<bool>>,
     is_stopping: bool,
     /// Whether a handle is left that could ask for something.
     has_handles: bool,
@@ -158,6 +167,7 @@ impl<B: Binding + Send + 'static, M: Machine<Guarded<B>>> Agent<B, M> {
             service_calls: HashMap::new(),
             asked: HashMap::new(),
             handlers: Handlers::new(serve, limits),
+            begun: Vec::new(),
             is_stopping: false,
             has_handles: true,
         }
@@ -230,7 +240,15 @@ impl<B: Binding + Send + 'static, M: Machine<Guarded<B>>> Agent<B, M> {
                         let _ = done.send(Ok(outcome));
                     }
                 }
-                Step::Idle(timeout) => return Turn::Idle(timeout),
+                Step::Idle(timeout) => {
+                    if self.machine.is_kept() {
+                        for done in self.begun.drain(..) {
+                            // Whoever waited may have been ended.
+                            let _ = done.send(true);
+                        }
+                    }
+                    return Turn::Idle(timeout);
+                }
             }
         }
         Turn::Busy
@@ -369,6 +387,14 @@ impl<B: Binding + Send + 'static, M: Machine<Guarded<B>>> Agent<B, M> {
                 match request {
                     RequestKey::Service(request) => self.machine.require_conversation(&request),
                     chat => self.refuse(Refused { key: chat, token, failure: Failure::Internal }),
+                }
+            }
+            Command::Begin { call, done } => {
+                if self.machine.begin_call(call) {
+                    self.begun.push(done);
+                } else {
+                    // Whoever waited may have been ended.
+                    let _ = done.send(false);
                 }
             }
             Command::Ask { ask, done } => {

@@ -50,12 +50,16 @@ impl<B: Binding + Send + 'static> Bot<B> {
     ) -> Result<Self, ConnectError> {
         let config = config.into();
         let publication = publication(&config.declared, &config.service).filter(|_| config.publish);
-        let mut session = SessionConfig::default();
+        let mut session = SessionConfig::default().paced(&config.turns);
         session.chat = config.session;
         session.service = config.service_session;
         session.service_requests = !config.service.is_empty();
         let (declared, service) = (guarded(config.declared), guarded(config.service));
         session.is_idempotent = config.is_idempotent;
+        // With a journal that outlives the process, a command that waits for its turn when that
+        // ends has not begun, and is run by the next one.
+        let says_begin = config.journal.is_some() || config.gate.asks();
+        session.says_begin = says_begin;
         let mut session = Session::with_service(session, declared, service, seed());
         let store = config.journal.map(|(journal, store)| {
             session.keep_journal(journal);
@@ -63,7 +67,7 @@ impl<B: Binding + Send + 'static> Bot<B> {
         });
         let machine = Linked::new(core, session, store);
         let handle = machine.handle();
-        let mut bot = Self::spawn(machine, config.turns, config.gate, handler);
+        let mut bot = Self::spawn(machine, config.turns, config.gate, handler, says_begin);
         ready(&handle).await?;
         bot.core = Some(handle);
         if let Some(publication) = publication {

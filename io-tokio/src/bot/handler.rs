@@ -6,10 +6,11 @@ use std::panic::catch_unwind;
 use std::sync::Arc;
 
 use agentwire_core::binding::{Binding, Failure};
+use agentwire_core::chat::CallKey;
 #[cfg(doc)]
 use agentwire_core::chat::session::SessionConfig;
 use agentwire_core::time::Instant;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tracing::{Instrument, Level, span};
 
@@ -85,8 +86,15 @@ pub trait Gate<B>: Send + Sync + 'static {
     /// With what it is refused.
     fn admit(&self, now: Instant, request: &Request<B>) -> Result<Self::Pass, Failure<'static>>;
 
+    /// Whether [`approve`](Self::approve) may wait for somebody; not by default. If so, a command
+    /// has begun only once it is approved.
+    fn asks(&self) -> bool {
+        false
+    }
+
     /// Whether a request that was taken up and whose turn has come is handled: the place to ask
-    /// the owner. It takes part of the request's time, and part of its caller's turn.
+    /// the owner, as [`Approving`](super::Approving) does. It takes part of the request's time, and
+    /// part of its caller's turn.
     ///
     /// # Errors
     /// With what it is refused.
@@ -122,6 +130,8 @@ impl<B> Gate<B> for Everybody {
 pub(super) struct Served<B, H, G> {
     pub(super) handler: H,
     pub(super) gate: G,
+    /// Whether the session is to be told which command begins.
+    pub(super) says_begin: bool,
     // Weak: the task does not keep itself alive.
     pub(super) commands: mpsc::WeakUnboundedSender<Command<B>>,
 }
@@ -142,18 +152,30 @@ impl<B: Binding + Send + 'static, H: Handler<B>, G: Gate<B>> Serve<B> for Served
         tasks: &mut JoinSet<()>,
     ) -> Option<AbortHandle> {
         let Admitted { request, pass } = admitted;
-        let replier = Replier::new(key, self.commands.upgrade()?);
+        let commands = self.commands.upgrade()?;
+        let replier = Replier::new(key, commands.clone());
         let span = span(&request);
         // A panic ends this task alone; it drops the replier, which answers.
         let handle = async move {
             let _pass = pass;
             match self.gate.approve(&request).await {
+                // What was answered meanwhile is not run.
+                Ok(()) if self.says_begin && !begun(request.via.clone(), &commands).await => {}
                 Ok(()) => self.handler.handle(request, replier).await,
                 Err(failure) => replier.fail(failure),
             }
         };
         Some(tasks.spawn(handle.instrument(span)))
     }
+}
+
+/// Whether a command has begun, and the call journal says so. A request over Service RPC has no
+/// place there.
+async fn begun<B>(via: Via, commands: &mpsc::UnboundedSender<Command<B>>) -> bool {
+    let Via::Chat { chat, item, .. } = via else { return true };
+    let (done, is_done) = oneshot::channel();
+    let call = CallKey::new(chat, item);
+    commands.send(Command::Begin { call, done }).is_ok() && is_done.await.unwrap_or(false)
 }
 
 /// Says which request is handled, with ids and sizes: never what it says.

@@ -1,6 +1,7 @@
 //! Answering: [`Bot`].
 
 mod admit;
+mod approving;
 mod config;
 mod connect;
 mod handler;
@@ -22,6 +23,7 @@ use crate::agent::{Agent, Command, CoreHandle, Embedded, Machine};
 use crate::client::Client;
 use crate::network::Profile;
 pub use admit::{AdmittedCall, Admitting};
+pub use approving::{Approving, Asked};
 pub use config::BotConfig;
 use config::guarded;
 use handler::Served;
@@ -103,7 +105,7 @@ impl<B: Binding + Send + 'static> Bot<B> {
         let session = Session::new(config.session, guarded(config.declared));
         let service = ServiceSession::new(config.service_session, guarded(config.service));
         let machine = Embedded::new(profile, session, service);
-        Self::spawn(machine, config.turns, config.gate, handler)
+        Self::spawn(machine, config.turns, config.gate, handler, false)
     }
 
     fn spawn(
@@ -111,9 +113,10 @@ impl<B: Binding + Send + 'static> Bot<B> {
         turns: TurnLimits,
         gate: impl Gate<B>,
         handler: impl Handler<B>,
+        says_begin: bool,
     ) -> Self {
         let (commands, receiver) = mpsc::unbounded_channel();
-        let served = Served { handler, gate, commands: commands.downgrade() };
+        let served = Served { handler, gate, says_begin, commands: commands.downgrade() };
         let agent = Agent::new(machine, receiver, Some(Arc::new(served)), turns);
         let task = tokio::spawn(agent.run());
         Self { commands, core: None, task }

@@ -1,45 +1,37 @@
 //! When the owner is asked, and what one answer stands for: [`Approval`].
 
-use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Action, Approver, Decision, When};
+use agentwire_core::admission::Approved;
 
-/// Kinds of actions that one approval each stands for, under [`When::New`].
-const APPROVED: usize = 10_000;
+use super::{Action, Approver, Decision, When};
 
 /// Asks the owner where that is wanted.
 pub(super) struct Approval<A> {
     when: When,
     approver: A,
     /// What was approved once.
-    approved: Mutex<BTreeSet<String>>,
+    approved: Mutex<Approved<String>>,
 }
 
 impl<A: Approver> Approval<A> {
-    pub(super) const fn new(when: When, approver: A) -> Self {
-        Self { when, approver, approved: Mutex::new(BTreeSet::new()) }
+    pub(super) fn new(when: When, approver: A) -> Self {
+        Self { when, approver, approved: Mutex::default() }
     }
 
     /// Goes on only if the owner lets it; the decision otherwise.
     pub(super) async fn ask(&self, action: &Action) -> Result<(), Decision> {
         let approved = || self.approved.lock().unwrap_or_else(PoisonError::into_inner);
         let kind = action.kind();
-        let is_settled = match (self.when, &kind) {
-            (When::Never, Some(_)) => true,
-            (When::New, Some(kind)) => approved().contains(kind),
-            _ => false,
-        };
-        if is_settled {
+        if kind.as_ref().is_some_and(|kind| approved().is_settled(self.when, kind)) {
             return Ok(());
         }
         match self.approver.decide(action).await {
             Decision::Approved => {}
             other => return Err(other),
         }
-        let mut approved = approved();
-        if let Some(kind) = kind.filter(|_| approved.len() < APPROVED) {
-            approved.insert(kind);
+        if let Some(kind) = kind {
+            approved().add(kind);
         }
         Ok(())
     }

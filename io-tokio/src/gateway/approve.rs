@@ -6,6 +6,8 @@ use core::time::Duration;
 use std::io;
 use std::process::Stdio;
 
+use agentwire_core::admission;
+pub use agentwire_core::admission::When;
 use agentwire_core::chat::Chat;
 use agentwire_core::simplex::error::CoreErrorKind;
 use serde_json::{Value, json};
@@ -16,38 +18,6 @@ use tokio::time::{Instant, sleep, timeout};
 use super::conversation;
 use crate::client::{Client, CoreCallError};
 use crate::reach::{Address, ReachError};
-
-/// Which actions the owner is asked about.
-///
-/// ```
-/// use agentwire_tokio::gateway::When;
-/// assert_eq!("new".parse(), Ok(When::New));
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[allow(clippy::exhaustive_enums)]
-pub enum When {
-    /// None, except for tools that have changed.
-    Never,
-    /// The first of its kind: a message to somebody, a call of a method or a tool. What was
-    /// approved once in the life of the gateway is not asked again.
-    New,
-    /// Each one.
-    #[default]
-    Always,
-}
-
-impl core::str::FromStr for When {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "never" => Ok(Self::Never),
-            "new" => Ok(Self::New),
-            "always" => Ok(Self::Always),
-            _ => Err(()),
-        }
-    }
-}
 
 /// What the owner is asked about. `Display` is one line for a person, with no text of a message
 /// in it; [`to_json`](Self::to_json) is the whole.
@@ -353,10 +323,10 @@ impl ChatOwner {
                 if message.is_own || of != Some(&code) || words.next().is_some() {
                     continue;
                 }
-                match word.to_lowercase().as_str() {
-                    "ok" | "yes" => return Ok(Decision::Approved),
-                    "no" => return Ok(Decision::Refused),
-                    _ => {}
+                match admission::Decision::from_word(word) {
+                    Some(admission::Decision::Approve) => return Ok(Decision::Approved),
+                    Some(admission::Decision::Decline) => return Ok(Decision::Refused),
+                    None => {}
                 }
             }
             sleep(LOOK).await;

@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use agentwire_core::admission::When;
 use agentwire_core::profile::Transport;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args as Arguments, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::admission::Approve;
 use crate::card::CardArgs;
 use crate::config::{ConfigArgs, Limits};
 use crate::exit::ExitCode;
@@ -287,12 +289,23 @@ pub(crate) struct LimitArgs {
     /// How many requests of one caller are taken in a day.
     #[arg(long, value_name = "N")]
     pub(crate) per_day: Option<u32>,
+
+    /// Which calls wait until an owner approves them: the first one of a caller that calls this
+    /// method or tool, or each one. Over Service RPC such a call is told to come in a conversation.
+    #[arg(long, value_name = "WHEN", value_enum)]
+    #[arg(requires_ifs = [("new", "owner"), ("always", "owner")])]
+    pub(crate) approve: Option<Approve>,
+
+    /// An owner who approves calls: a contact, by name or number, who is asked in the chat with
+    /// the bot and answers "ok CODE" or "no CODE" there. May be repeated: the first one is asked.
+    #[arg(long, value_name = "CONTACT", requires = "approve")]
+    pub(crate) owner: Vec<String>,
 }
 
 impl From<&LimitArgs> for Limits {
     fn from(args: &LimitArgs) -> Self {
-        let LimitArgs { allow, max_open, per_minute, per_day } = args.clone();
-        Self { allow, max_open, per_minute, per_day }
+        let LimitArgs { allow, max_open, per_minute, per_day, approve, owner } = args.clone();
+        Self { allow, max_open, per_minute, per_day, approve: approve.map(When::from), owner }
     }
 }
 

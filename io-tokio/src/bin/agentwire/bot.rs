@@ -15,7 +15,7 @@ use agentwire_tokio::client::CoreState;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::admission::gate;
+use crate::admission::{ask_owners, gate};
 use crate::args::{BotArgs, Words};
 use crate::config::Limits;
 use crate::core_api::{core_of, not_connected};
@@ -45,7 +45,7 @@ pub(crate) async fn run(
     let gate = gate(&args.core, &Limits::from(&args.limits)).await?;
     let declared =
         || vec![Declared::new(Standard::MCP, [REVISION]), Declared::new(Standard::A2A, ["1.0"])];
-    let mut config = BotConfig::from(declared()).gate(gate);
+    let mut config = BotConfig::from(declared()).gate(gate.clone());
     if args.rpc {
         config = config.service(declared());
     }
@@ -62,6 +62,7 @@ pub(crate) async fn run(
     let started = async {
         let bot = Bot::connect(core_of(&args.core), config, answerer).await;
         let bot = bot.map_err(|error| not_connected(&args.core, &error))?;
+        ask_owners(gate, &bot);
         let address = bot.address().await.map_err(|error| {
             let problem = format!("the profile has no address, and none can be made: {error}");
             Failure::new(ExitCode::Refused, problem)

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use agentwire_core::admission::When;
+
 use super::file::{Problem, Value};
 use super::keys::KEYS;
 use super::{Entry, Merged, Origin};
@@ -46,6 +48,9 @@ pub(crate) struct Limits {
     pub(crate) max_open: Option<u32>,
     pub(crate) per_minute: Option<u32>,
     pub(crate) per_day: Option<u32>,
+    /// Which calls an owner approves; none if it is not said.
+    pub(crate) approve: Option<When>,
+    pub(crate) owner: Vec<String>,
 }
 
 /// How the server is spoken to.
@@ -251,8 +256,17 @@ impl Table<'_> {
     fn place(&self) -> Result<Where, Problem> {
         let name = self.name;
         if let Some(address) = self.text("http").and_then(|text| text.parse().ok()) {
-            let of_bots =
-                ["core", "ca_file", "journal", "allow", "max_open", "per_minute", "per_day"];
+            let of_bots = [
+                "core",
+                "ca_file",
+                "journal",
+                "allow",
+                "max_open",
+                "per_minute",
+                "per_day",
+                "approve",
+                "owner",
+            ];
             if let Some(key) = of_bots.into_iter().find(|key| self.entry(key).is_some()) {
                 let text =
                     format!("serve.{name}: {key} is for a bot, and http for clients on HTTP");
@@ -293,7 +307,25 @@ impl Table<'_> {
             (None, Some(Value::Texts(texts))) => texts.clone(),
             _ => self.texts("allow"),
         };
+        let owner = match (self.entry("owner"), self.general("limits", "owner")) {
+            (None, Some(Value::Texts(texts))) => texts.clone(),
+            _ => self.texts("owner"),
+        };
+        let approve = self.text("approve").or_else(|| general("limits", "approve"));
+        let approve = match approve.as_deref().map(str::parse::<When>) {
+            Some(Err(error)) => {
+                let text = format!("serve.{name}: approve is {error}");
+                return Err(self.problem(&["approve"], text));
+            }
+            Some(Ok(When::New | When::Always)) if owner.is_empty() => {
+                let text = format!("serve.{name}: approve needs an owner");
+                return Err(self.problem(&["approve"], text));
+            }
+            approve => approve.and_then(Result::ok),
+        };
         let limits = Limits {
+            approve,
+            owner,
             allow,
             max_open: limit("max_open"),
             per_minute: limit("per_minute"),

@@ -10,17 +10,17 @@ use std::sync::Arc;
 use agentwire_core::mcp::pins::Pins;
 use agentwire_tokio::client::Client;
 use agentwire_tokio::gateway::{
-    Action, Approver, ChatOwner, CommandHook, Decision, Gateway, GatewayConfig, Mirror,
-    Transparent, When,
+    Action, Approver, ChatOwner, CommandHook, Decision, Gateway, GatewayConfig, Mirror, Transparent,
 };
 use agentwire_tokio::mcp::Answers;
 use agentwire_tokio::reach::Address;
 use agentwire_tokio::rmcp::Server;
-use clap::{Args as Arguments, Subcommand, ValueEnum};
+use clap::{Args as Arguments, Subcommand};
 use pin_file::PinFile;
 use rmcp::ServiceExt as _;
 
 use crate::a2a::{self, GatewayA2aArgs};
+use crate::admission::Approve;
 use crate::args::{CoreArgs, RpcArg};
 use crate::core_api::{core_of, not_connected};
 use crate::exit::{ExitCode, Failure};
@@ -64,7 +64,7 @@ pub(crate) struct GatewayMcpArgs {
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<PathBuf>,
 
-    /// Which actions the owner is asked about.
+    /// Which actions the owner is asked about; a tool that has changed is one always.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Approve::Always)]
     pub(crate) approve: Approve,
 
@@ -97,27 +97,6 @@ pub(crate) struct GatewayMcpArgs {
     /// Keep the accepted definitions of tools in this file; by default in the state folder.
     #[arg(long, value_name = "FILE")]
     pub(crate) pins: Option<PathBuf>,
-}
-
-/// Which actions the owner is asked about.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Approve {
-    /// None; only tools that have changed.
-    Never,
-    /// The first of its kind.
-    New,
-    /// Each one.
-    Always,
-}
-
-impl From<Approve> for When {
-    fn from(approve: Approve) -> Self {
-        match approve {
-            Approve::Never => Self::Never,
-            Approve::New => Self::New,
-            Approve::Always => Self::Always,
-        }
-    }
 }
 
 /// `@clock=clock_`: the prefix stands behind the last `=`, for links have some too.

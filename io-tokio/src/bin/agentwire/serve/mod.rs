@@ -45,7 +45,7 @@ pub(crate) struct ServeArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Served {
     A2a(ServeA2aArgs),
-    Mcp(ServeMcpArgs),
+    Mcp(Box<ServeMcpArgs>),
 }
 
 /// Serve an MCP server: a program that is started here, or one on HTTP.

@@ -16,7 +16,7 @@ use agentwire_tokio::mcp::{
 use agentwire_tokio::stdio::ServerCommand;
 use tokio::sync::watch::Receiver;
 
-use crate::admission::gate;
+use crate::admission::{ask_owners, gate};
 use crate::config::{Limits, Server, Service, Where};
 use crate::core_api::{core_of, not_connected, shown};
 use crate::exit::{ExitCode, Failure};
@@ -140,7 +140,9 @@ async fn at_a_core(place: &Where, servers: &Arc<Servers>) -> Result<(Bot, String
     let bot = if *limits == Limits::default() {
         Bot::connect(core_of(core), config, handler).await
     } else {
-        Bot::connect(core_of(core), config.gate(gate(core, limits).await?), handler).await
+        let gate = gate(core, limits).await?;
+        let bot = Bot::connect(core_of(core), config.gate(gate.clone()), handler).await;
+        bot.inspect(|bot| ask_owners(gate, bot))
     };
     let bot = bot.map_err(|error| not_connected(core, &error))?;
     let link = bot.address().await.map_err(|error| {
