@@ -4,7 +4,8 @@
 //! Between each profile and its core stands a proxy that knows where frames end, so it cuts the
 //! connection at the end of one and in the middle, says one twice, says nothing any more, and adds
 //! garbage, binary frames and frames byte by byte. Every call ends once; no handler runs twice for
-//! one; what was handled is answered, and what was not sent was not handled.
+//! one; what was handled is answered, and what was not sent was not handled. In the middle all cores
+//! go down and come back, and what the run holds in memory is bounded.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -123,13 +124,24 @@ async fn spoil(
 }
 
 /// A proxy before a core.
-async fn proxy(core: String, seed: u64, is_bad: watch::Receiver<bool>, counts: Counts) -> Core {
+async fn proxy(
+    core: String,
+    seed: u64,
+    is_bad: watch::Receiver<bool>,
+    is_down: watch::Receiver<bool>,
+    counts: Counts,
+) -> Core {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
     let url = format!("ws://{}", listener.local_addr().expect("it has one"));
     tokio::spawn(async move {
         let mut connections = 0;
         while let Ok((client, _)) = listener.accept().await {
             connections += 1;
+            // A core that is being restarted: nobody listens.
+            if *is_down.borrow() {
+                continue;
+            }
+            let mut is_down = is_down.clone();
             let Ok(server) = TcpStream::connect(&core).await else { continue };
             let (is_bad, counts) = (is_bad.clone(), Arc::clone(&counts));
             // A generator of this kind must not begin at zero.
@@ -143,6 +155,7 @@ async fn proxy(core: String, seed: u64, is_bad: watch::Receiver<bool>, counts: C
                 tokio::select! {
                     _ = spoiled => {}
                     _ = copy(&mut from_client, &mut to_server) => {}
+                    _ = is_down.wait_for(|is_down| *is_down) => {}
                 }
             });
         }
@@ -195,6 +208,13 @@ async fn call(client: &Client, bot: ContactId, id: u64) -> Became {
     became.expect("it ends")
 }
 
+/// What this process holds, in kB; 0 where that is not told.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+}
+
 fn setting(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
 }
@@ -210,6 +230,7 @@ async fn nothing_is_lost_and_nothing_comes_twice() {
     network.with(|net| net.set_faults(faults));
     let server = Server::new(&network, seed);
     let (bad, is_bad) = watch::channel(false);
+    let (down, is_down) = watch::channel(false);
     let counts = Counts::default();
     let mut cores = Vec::new();
     for (number, profile) in [ann, bob].into_iter().enumerate() {
@@ -217,7 +238,8 @@ async fn nothing_is_lost_and_nothing_comes_twice() {
         let address = listener.local_addr().expect("it has one").to_string();
         tokio::spawn(server.serve(profile, listener));
         let seed = seed.wrapping_add(number as u64);
-        cores.push(proxy(address, seed, is_bad.clone(), Arc::clone(&counts)).await);
+        let (is_bad, is_down) = (is_bad.clone(), is_down.clone());
+        cores.push(proxy(address, seed, is_bad, is_down, Arc::clone(&counts)).await);
     }
 
     let handled = Arc::new(Mutex::new(BTreeMap::<String, u32>::new()));
@@ -256,7 +278,13 @@ async fn nothing_is_lost_and_nothing_comes_twice() {
             ended
         });
     }
-    sleep(span).await;
+    sleep(span / 2).await;
+    // In the middle all cores go down, and come back.
+    let before = memory();
+    down.send_replace(true);
+    sleep(Duration::from_millis(300)).await;
+    down.send_replace(false);
+    sleep(span / 2).await;
     bad.send_replace(false);
     let mut ended = Vec::new();
     let all = async {
@@ -267,6 +295,10 @@ async fn nothing_is_lost_and_nothing_comes_twice() {
     timeout(Duration::from_secs(120), all).await.expect("every call ends");
     bot.shutdown_within(Duration::from_secs(5)).await;
 
+    let after = memory();
+    println!("memory: {before} kB in the middle, {after} kB at the end");
+    // What the second half leaves is bounded: the loopback keeps its messages, and little else stays.
+    assert!(after < before + 64 * 1_024, "{before} kB became {after} kB");
     let handled = handled.lock().expect("no panic");
     let runs = |id: u64| handled.get(&id.to_string()).copied().unwrap_or_default();
     let count = |wanted| ended.iter().filter(|(_, became)| *became == wanted).count();
@@ -287,6 +319,6 @@ async fn nothing_is_lost_and_nothing_comes_twice() {
             Became::TimedOut | Became::Other => panic!("call {id}: {became:?}, {}", runs(*id)),
         }
     }
-    assert!(count(Became::Answered) > 20, "hardly anything was answered");
+    assert!(count(Became::Answered) > 10, "hardly anything was answered");
     assert!(counts.lock().expect("no panic").len() >= 3, "hardly anything went wrong");
 }

@@ -220,3 +220,57 @@ async fn read(socket: &mut TcpStream) -> Option<String> {
     payload.iter_mut().zip(mask.iter().cycle()).for_each(|(byte, mask)| *byte ^= mask);
     String::from_utf8(payload).ok().filter(|_| head[0] & 0x0f == 1)
 }
+
+#[tokio::test]
+async fn a_core_that_answers_nothing_or_nonsense_is_given_up_and_asked_again() {
+    let mut huge = vec![0x81, 127];
+    huge.extend(100_000_000_u64.to_be_bytes());
+    for (what, said) in [
+        ("nothing", Vec::new()),
+        ("garbage", frame(1, b"{\"resp\":[}}")),
+        ("an event before any answer", frame(1, br#"{"resp":{"type":"chatStarted"}}"#)),
+        ("an answer to nothing, twice", frame(1, br#"{"corrId":"99","resp":{}}"#).repeat(2)),
+        ("bytes", frame(2, &[0, 1, 2])),
+        ("no text", frame(1, &[0xff, 0xfe])),
+        ("a hundred million bytes", huge),
+        ("half a frame", frame(1, b"{\"corrId\":\"1\"}")[..7].to_vec()),
+    ] {
+        let opened = Arc::new(AtomicUsize::new(0));
+        let core = saying(said, Arc::clone(&opened)).await;
+        let mut config = SessionConfig::default();
+        config.answer_timeout = Duration::from_millis(100);
+        config.backoff.first = Duration::from_millis(20);
+        let client = Client::<Standard>::connect_later(core, config);
+        let error = within(client.ready()).await.map(drop);
+        let is_named = matches!(error, Err(ConnectError::Link(_) | ConnectError::Lost(_)));
+        assert!(is_named, "{what}: {error:?}");
+        until(async || opened.load(Ordering::Relaxed) >= 3).await;
+    }
+}
+
+/// A frame as a server sends it: no mask.
+fn frame(opcode: u8, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0x80 | opcode, u8::try_from(payload.len()).expect("short")];
+    frame.extend(payload);
+    frame
+}
+
+/// A core that says this to whoever comes, and nothing else.
+async fn saying(bytes: Vec<u8>, opened: Arc<AtomicUsize>) -> Core {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+    let url = format!("ws://{}", listener.local_addr().expect("bound"));
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            opened.fetch_add(1, Ordering::Relaxed);
+            let bytes = bytes.clone();
+            tokio::spawn(async move {
+                let Ok(opened) = tokio_tungstenite::accept_async(socket).await else { return };
+                let mut socket = opened.into_inner();
+                let _ = socket.write_all(&bytes).await;
+                // It hears what it is asked.
+                while read(&mut socket).await.is_some() {}
+            });
+        }
+    });
+    Core::new(url)
+}

@@ -21,6 +21,7 @@
 //! | ten thousand calls at once | [`calls`]: `a_flood_is_answered_in_bounds_and_fairly` |
 //! | errors of callers, and of the connection | [`faults`]: `only_a_connection_that_ends_is_made_anew` |
 //! | a core that is not started, or cannot be | [`faults`]: `a_bot_is_ready_once_its_core_is_started` |
+//! | a core that says nothing, or nonsense | [`faults`]: `a_core_that_answers_nothing_or_nonsense_is_given_up_and_asked_again` |
 //! | five hundred messages while the bot was down | [`journal`]: `what_came_while_the_bot_was_down_is_handled_in_its_order` |
 
 mod approval;
@@ -53,7 +54,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 
 /// More than anything here takes.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(180);
 
 async fn within<T>(future: impl Future<Output = T>) -> T {
     timeout(LONG, future).await.expect("it comes in time")
