@@ -116,6 +116,21 @@ for spec in fixture["tools"]:
     server.add_tool(answer, name=spec["name"], description=spec["description"], structured_output=False)
 for spec in fixture["asking"]:
     server.add_tool(asking(spec), name=spec["name"], description=spec["description"], structured_output=False)
+
+
+def with_schema(spec: dict, answer) -> None:
+    """A tool whose schema is not made of its function."""
+    tool = Tool.from_function(answer, name=spec["name"], description=spec["description"], structured_output=False)
+    server._tool_manager._tools[tool.name] = tool.model_copy(update={"parameters": spec["inputSchema"]})
+
+
+def valid(name: str = "", phone: str = "", email: str = "") -> str:
+    return fixture["schema"]["text"]
+
+
+with_schema(fixture["schema"], valid)
+with_schema(fixture["headers"], lambda region: region)
+
 for number in range(fixture["fillers"]["count"]):
     description = fixture["fillers"]["description"]
     server.add_tool(constant([], False), name=f"filler_{number}", description=description, structured_output=False)
@@ -160,19 +175,6 @@ def test_structured_content(a: float, b: float) -> dict[str, float]:
     """Adds."""
     return {"sum": a + b}
 
-
-def with_schema(spec: dict, answer) -> None:
-    """A tool whose schema is not made of its function."""
-    tool = Tool.from_function(answer, name=spec["name"], description=spec["description"], structured_output=False)
-    server._tool_manager._tools[tool.name] = tool.model_copy(update={"parameters": spec["inputSchema"]})
-
-
-def valid(name: str = "", phone: str = "", email: str = "") -> str:
-    return fixture["schema"]["text"]
-
-
-with_schema(fixture["schema"], valid)
-with_schema(fixture["headers"], lambda region: region)
 
 for spec in fixture["resources"]:
     fields = {key: spec[key] for key in ("uri", "name", "description")} | {"mime_type": spec["mimeType"]}

@@ -1,9 +1,8 @@
-//! The page of the documentation on what the official SDKs of A2A get through a conversation.
+//! Pages of the documentation on what official SDKs and suites get through a conversation.
 //!
-//! The tests that run the SDKs write its tables: a table that is not what a run shows fails the
+//! The tests that run them write the tables: a table that is not what a run shows fails the
 //! test. With `AGENTWIRE_WRITE=1` the test writes the page anew instead.
 
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use crate::peers;
@@ -11,24 +10,29 @@ use crate::peers;
 /// One table is written at a time.
 static PAGE: Mutex<()> = Mutex::new(());
 
-fn page() -> PathBuf {
-    peers::root().join("io-tokio/docs/interop.md")
-}
-
-/// Holds a table of the page against what it is to be, or writes it. It stands between the lines
-/// `<!-- NAME -->` and `<!-- NAME ends -->`.
+/// Holds a table of the page on A2A against what it is to be, or writes it ([`check_in`]).
 ///
 /// # Panics
 /// If the page has no such table, or has another one.
 pub fn check(name: &str, table: &str) {
+    check_in("interop.md", name, table);
+}
+
+/// Holds a table of a page against what it is to be, or writes it. It stands between the lines
+/// `<!-- NAME -->` and `<!-- NAME ends -->`.
+///
+/// # Panics
+/// If the page has no such table, or has another one.
+pub fn check_in(page: &str, name: &str, table: &str) {
+    let page = peers::root().join("io-tokio/docs").join(page);
     let _lock = PAGE.lock().unwrap_or_else(PoisonError::into_inner);
-    let text = std::fs::read_to_string(page()).expect("the page is there");
+    let text = std::fs::read_to_string(&page).expect("the page is there");
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- {name} ends -->\n"));
     let (before, rest) = text.split_once(&begin).expect("the table begins");
     let (_, after) = rest.split_once(&end).expect("the table ends");
     let new = format!("{before}{begin}\n{}\n\n{end}{after}", table.trim_end());
     if std::env::var_os("AGENTWIRE_WRITE").is_some() {
-        return std::fs::write(page(), new).expect("the page can be written");
+        return std::fs::write(&page, new).expect("the page can be written");
     }
     assert_eq!(text, new, "{name}: to write the page anew, set AGENTWIRE_WRITE=1");
 }

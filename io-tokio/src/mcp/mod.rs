@@ -40,6 +40,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+#![doc = include_str!("../../docs/conformance.md")]
 
 mod bridge;
 mod child;
