@@ -1,5 +1,7 @@
 //! The commands of the program that speak to a chat core, against `agentwire loopback`.
 
+mod terminal;
+
 use core::time::Duration;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,6 +12,7 @@ use std::thread;
 use agentwire_tokio::link::{Core, Link};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use terminal::on_terminal;
 use tokio::time::timeout;
 
 /// A stand-in for the cores of a caller and a bot, ended with the test.
@@ -520,6 +523,18 @@ async fn a_command_makes_the_answers_and_its_failure_is_one() {
     assert!(printed(&output).starts_with('@') && printed(&output).ends_with(" says ok\n"));
     let output = call("bad").await;
     assert_eq!((output.status.code(), printed(&output)), (Some(1), "no\n"));
+}
+
+#[tokio::test]
+async fn what_an_agent_says_does_not_act_on_the_terminal() {
+    let cores = Cores::start(&[]);
+    let exec = r"printf '\033]0;owned\007\033[2J'";
+    let _bot = Running::start(&cores.bot, &journal("hostile"), &["--exec", exec, "--tool", "say"]);
+    let mut call = agentwire(&["call", "--core", &cores.caller, "--to", "@bot", "--tool", "say"]);
+    call.arg("text=x");
+    let shown = tokio::task::spawn_blocking(move || on_terminal(call, 80)).await.expect("shown");
+    assert!(shown.contains("owned") && !shown.contains('\u{1b}'), "{shown:?}");
+    assert!(!shown.contains('\u{7}'), "{shown:?}");
 }
 
 #[tokio::test]

@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         over_http_a_call_has_its_headers_and_its_tool_is_asked_for
         over_http_what_is_no_answer
         over_http_a_server_that_is_not_there
+        over_http_an_older_server_has_its_session
         closing_leaves_nothing_behind
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -636,12 +637,17 @@ async fn over_http_answers_and_streams() {
     bridge.close().await;
 }
 
+/// The head of an answer of which nothing more comes.
+const HELD: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 999\r\n\r\n";
+
 /// Answers each request on a connection of its own with what the function makes of its head and body;
 /// gives the address.
 async fn http_server(answer: impl Fn(&str, &Value) -> String + Send + 'static) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp?key=canary", listener.local_addr().unwrap());
     tokio::spawn(async move {
+        let mut held = Vec::new();
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut request = Vec::new();
             let (head, body) = loop {
@@ -649,14 +655,20 @@ async fn http_server(answer: impl Fn(&str, &Value) -> String + Send + 'static) -
                 let read = stream.read(&mut chunk).await.unwrap_or(0);
                 request.extend_from_slice(&chunk[..read]);
                 let text = String::from_utf8_lossy(&request).into_owned();
-                if let Some((head, body)) = text.split_once("\r\n\r\n")
-                    && let Ok(body) = serde_json::from_str::<Value>(body)
-                {
-                    break (head.to_ascii_lowercase(), body);
+                if let Some((head, body)) = text.split_once("\r\n\r\n") {
+                    let is_empty = body.is_empty() && head.starts_with("DELETE ");
+                    let body = if is_empty { "null" } else { body };
+                    if let Ok(body) = serde_json::from_str::<Value>(body) {
+                        break (head.to_ascii_lowercase(), body);
+                    }
                 }
                 assert!(read > 0, "a request breaks off: {text}");
             };
-            let _ = stream.write_all(answer(&head, &body).as_bytes()).await;
+            let answer = answer(&head, &body);
+            let _ = stream.write_all(answer.as_bytes()).await;
+            if answer == HELD {
+                held.push(stream);
+            }
         }
     });
     url
@@ -761,6 +773,97 @@ async fn over_http_what_is_no_answer() {
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32602)));
     assert!(bridge.health().is_up(), "one bad answer is no reason to give it up");
     bridge.close().await;
+}
+
+/// A server of an older revision, with sessions that it forgets when it is asked to.
+async fn over_http_an_older_server_has_its_session() {
+    let seen = Arc::new(Mutex::new(Vec::<(String, String)>::new()));
+    let log = Arc::clone(&seen);
+    let url = http_server(move |head, body| {
+        let mut state = log.lock().unwrap();
+        let method = body["method"].as_str().unwrap_or("end").to_owned();
+        let line = |name: &str| {
+            let own = head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+            own.unwrap_or_default().to_owned()
+        };
+        let session = line("mcp-session-id");
+        state.push((method.clone(), session.clone()));
+        let sessions = state.iter().filter(|(method, _)| method == "initialize").count();
+        let own = format!("s-{sessions}");
+        let is_open = state.contains(&("notifications/initialized".into(), own.clone()));
+        let is_expired = state.contains(&("test/expire".into(), own.clone()));
+        let refused = |status: &str| http(status, "text/plain", "Bad Request");
+        match method.as_str() {
+            "server/discover" => refused("400 Bad Request"),
+            "initialize" => {
+                let initialized = json!({"protocolVersion": "2025-06-18", "capabilities": {},
+                    "serverInfo": {"name": "old", "version": "1"}});
+                let answer = http("200 OK", "application/json", &result(body, &initialized));
+                answer.replace("Connection:", &format!("Mcp-Session-Id: {own}\r\nConnection:"))
+            }
+            _ if session != own => refused("400 Bad Request"),
+            _ if is_expired => http(
+                "404 Not Found",
+                "application/json",
+                r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no session"}}"#,
+            ),
+            _ if line("mcp-protocol-version") != "2025-06-18" => refused("400 Bad Request"),
+            "test/hold" => HELD.to_owned(),
+            "end" => http("204 No Content", "text/plain", ""),
+            _ if method.starts_with("notifications/") => http("202 Accepted", "text/plain", ""),
+            _ if !is_open => refused("400 Bad Request"),
+            _ => http("200 OK", "application/json", &result(body, &json!({"content": []}))),
+        }
+    })
+    .await;
+    let mut options = quick();
+    options.bridge.legacy = true;
+    let bridge = McpBridge::start(Backend::Http(Upstream::new(url)), options);
+    bridge.ready().await.expect("it is there");
+    let answer = ask(&bridge, "tools/call", "\"name\":\"n\",").await;
+    assert_eq!(answer["result"]["content"], json!([]), "{answer}");
+    // The session ends: what was asked in it has no answer, and there is a new one.
+    let answer = ask(&bridge, "test/expire", "").await;
+    assert_eq!(answer["error"]["data"]["reason"], "backend_ended", "{answer}");
+    let mut health = bridge.watch();
+    health
+        .wait_for(|health| health.starts == 2 && health.is_up())
+        .await
+        .expect("it is there again");
+    let answer = ask(&bridge, "tools/call", "\"name\":\"n\",").await;
+    assert_eq!(answer["result"]["content"], json!([]), "{answer}");
+    assert!(!format!("{bridge:?} {:?}", bridge.health()).contains("s-2"));
+    // The end of a stream means nothing to it, so it is told.
+    let mut held = call(&bridge, &request("1", "test/hold", ""));
+    tokio::time::timeout(Duration::from_millis(200), held.next()).await.expect_err("it is held");
+    drop(held);
+    let has_heard = || {
+        let seen = seen.lock().unwrap();
+        seen.iter().any(|(method, session)| method == "notifications/cancelled" && session == "s-2")
+    };
+    while !has_heard() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    bridge.close().await;
+    let seen = seen.lock().unwrap();
+    let of = |number: usize, method: &str| (method.to_owned(), format!("s-{number}"));
+    let none = |method: &str| (method.to_owned(), String::new());
+    assert_eq!(
+        *seen,
+        [
+            none("server/discover"),
+            none("initialize"),
+            of(1, "notifications/initialized"),
+            of(1, "tools/call"),
+            of(1, "test/expire"),
+            none("initialize"),
+            of(2, "notifications/initialized"),
+            of(2, "tools/call"),
+            of(2, "test/hold"),
+            of(2, "notifications/cancelled"),
+            of(2, "end"),
+        ]
+    );
 }
 
 async fn over_http_a_server_that_is_not_there() {

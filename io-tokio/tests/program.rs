@@ -1,5 +1,7 @@
 //! The program from outside.
 
+mod terminal;
+
 use core::time::Duration;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,6 +12,7 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use terminal::on_terminal;
 
 const HELLO: &str = r#"read l; echo '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}}'"#;
 
@@ -30,27 +33,6 @@ fn text(bytes: &[u8]) -> &str {
 /// A `--mcp` command of one shell script.
 fn server(script: &str) -> String {
     format!("sh -c \"{}\"", script.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// Runs on a terminal of this width; what it shows.
-fn on_terminal(mut command: Command, columns: u16) -> String {
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-    grantpt(&ours).expect("granted");
-    unlockpt(&ours).expect("unlocked");
-    let name = ptsname(&ours, Vec::new()).expect("a name").into_string().expect("UTF-8");
-    let theirs = File::options().read(true).write(true).open(name).expect("opened");
-    let size = rustix::termios::Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-    rustix::termios::tcsetwinsize(&theirs, size).expect("sized");
-    let clone = || theirs.try_clone().expect("a second handle");
-    command.stdin(clone()).stdout(clone()).stderr(clone());
-    let mut child = command.spawn().expect("the program runs");
-    drop((command, theirs));
-    let mut shown = Vec::new();
-    // The end of a terminal is an error on Linux.
-    let _ = File::from(ours).read_to_end(&mut shown);
-    child.wait().expect("it ends");
-    String::from_utf8(shown).expect("UTF-8")
 }
 
 #[test]
@@ -74,6 +56,30 @@ fn help_is_a_result_with_the_exit_codes_at_its_end() {
         let plain = plain.replace("\u{1b}[0m", "");
         assert!(plain.lines().all(|line| line.chars().count() <= 80), "{plain}");
     }
+}
+
+#[test]
+fn the_exit_codes_are_those_of_the_readme() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let readme = std::fs::read_to_string(readme).expect("it is there");
+    let written: Vec<(u8, String)> = readme
+        .lines()
+        .filter_map(|line| {
+            let (code, meaning) = line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ")?;
+            Some((code.parse().ok()?, meaning.to_owned()))
+        })
+        .filter(|(_, meaning)| !meaning.contains('|'))
+        .collect();
+    let help = run(&["--help"]);
+    let table = text(&help.stdout).split("Exit codes:\n").nth(1).expect("the table");
+    let shown: Vec<(u8, String)> = table
+        .lines()
+        .map(|line| {
+            let (code, meaning) = line.trim().split_once("  ").expect("a code and its meaning");
+            (code.parse().expect("a number"), meaning.to_owned())
+        })
+        .collect();
+    assert_eq!(written, shown);
 }
 
 #[test]

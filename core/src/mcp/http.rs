@@ -24,6 +24,12 @@ pub const VERSION_HEADER: &str = "mcp-protocol-version";
 pub const METHOD_HEADER: &str = "mcp-method";
 /// The header with the name or the URI.
 pub const NAME_HEADER: &str = "mcp-name";
+/// The header with the session of revisions before 2026-07-28: a server gives it with its answer to
+/// `initialize`, and wants it with every later request until it answers one with 404 (MCP 2025-11-25,
+/// transports, Session Management).
+pub const SESSION_HEADER: &str = "mcp-session-id";
+/// Bytes of a session's id: many times what servers use.
+pub const MAX_SESSION: usize = 1024;
 /// What the names of headers with arguments begin with.
 pub const PARAM_PREFIX: &str = "mcp-param-";
 /// The member of a schema that asks for such a header.
@@ -43,6 +49,18 @@ fn is_plain(text: Str<'_>) -> bool {
     });
     let padded = first == Some(' ') || last == Some(' ');
     visible && !padded && !text.raw().starts_with(ENCODED.0)
+}
+
+/// Whether a text is the id of a session: visible ASCII characters, [`MAX_SESSION`] at most.
+///
+/// ```
+/// use agentwire_core::mcp::http::is_session;
+/// assert!(is_session("1868a90c-3f5e"));
+/// assert!(!is_session("") && !is_session("a b") && !is_session("caf\u{e9}"));
+/// ```
+pub fn is_session(text: &str) -> bool {
+    let is_visible = text.bytes().all(|byte| byte.is_ascii_graphic());
+    !text.is_empty() && text.len() <= MAX_SESSION && is_visible
 }
 
 fn utf8(text: Str<'_>) -> impl Iterator<Item = u8> + '_ {

@@ -18,6 +18,7 @@ use super::child::{Child, Said};
 use super::health::{Health, Trouble};
 use super::options::Options;
 use super::upstream::{Came, Connection};
+use crate::http::HttpError;
 use crate::stdio::{Cause, Ended};
 
 /// What handles ask of the task.
@@ -133,8 +134,10 @@ impl Task {
         }
         self.bridge.disconnected("the bridge was closed");
         self.flush().await;
-        if let Link::Child(child) = core::mem::replace(&mut self.link, Link::Down(None)) {
-            child.close().await;
+        match core::mem::replace(&mut self.link, Link::Down(None)) {
+            Link::Child(child) => drop(child.close().await),
+            Link::Http(connection) => connection.close().await,
+            Link::Down(_) => {}
         }
         // What came while it closed gets its end, too.
         while let Ok(command) = self.commands.try_recv() {
@@ -236,6 +239,13 @@ impl Task {
             Came::Ended(Some(error)) => {
                 self.bridge.handle_lost(now, exchange, &error.to_string());
                 self.last_error = Some(error.to_string());
+                let has_session =
+                    matches!(&self.link, Link::Http(connection) if connection.has_session());
+                if has_session && error == HttpError::Status(404) {
+                    let what = "has ended the session".to_owned();
+                    let trouble = Trouble { what, stderr: String::new() };
+                    self.down("it has ended the session", trouble, false);
+                }
             }
         }
     }
@@ -335,7 +345,9 @@ impl Task {
                     Link::Child(child) => {
                         is_stuck |= child.send(text) > self.options.max_waiting;
                     }
-                    Link::Http(connection) => connection.cancel(exchange),
+                    Link::Http(connection) => {
+                        connection.cancel(exchange, text, self.bridge.is_legacy());
+                    }
                     Link::Down(_) => {}
                 },
                 Output::Notification { call, text } => {

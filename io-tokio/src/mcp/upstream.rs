@@ -1,18 +1,25 @@
 //! A server on Streamable HTTP as a connection: one request for each exchange, answered with JSON or
 //! with a stream of events (MCP 2026-07-28, transports, Streamable HTTP).
+//!
+//! A server of an older revision may open a session with its answer to the handshake. Requests then
+//! name it, until the server does not know it any more: that is the end of the connection.
 
+use core::time::Duration;
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use agentwire_core::json;
 use agentwire_core::jsonrpc::Request;
 use agentwire_core::mcp::bridge::ToServer;
-use agentwire_core::mcp::http::{headers, write_value};
+use agentwire_core::mcp::http::{SESSION_HEADER, headers, is_session, write_value};
 use agentwire_core::sse;
-use hyper::Uri;
+use hyper::body::Incoming;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use tokio::sync::mpsc;
+use hyper::{Response, StatusCode, Uri};
+use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
 use crate::http::{Events, HttpClient, HttpError, HttpOptions, media_type, read_text, read_url};
 
@@ -92,15 +99,50 @@ pub(super) enum Came {
     Ended(Option<HttpError>),
 }
 
+/// How long the end of a session may take.
+const GOODBYE: Duration = Duration::from_secs(1);
+
 /// The way to a server on HTTP.
 pub(super) struct Connection {
+    way: Way,
+    limit: usize,
+    running: HashMap<u64, AbortHandle>,
+    /// Whether what was said last without an answer has arrived.
+    said: watch::Receiver<bool>,
+    /// The last headers that a message brought: its revision, for the end.
+    headers: HeaderMap,
+    to: mpsc::Sender<(u64, Came)>,
+    from: mpsc::Receiver<(u64, Came)>,
+}
+
+/// Where requests go, and what each of them has.
+#[derive(Clone)]
+struct Way {
     http: HttpClient,
     url: Uri,
     credential: Option<HeaderValue>,
-    limit: usize,
-    running: HashMap<u64, AbortHandle>,
-    to: mpsc::Sender<(u64, Came)>,
-    from: mpsc::Receiver<(u64, Came)>,
+    /// The session of an older server, once it has given one.
+    session: Arc<OnceLock<HeaderValue>>,
+}
+
+impl Way {
+    /// Makes a request; says whether it named a session.
+    async fn request(
+        &self,
+        method: hyper::Method,
+        mut headers: HeaderMap,
+        text: String,
+    ) -> Result<(Response<Incoming>, bool), HttpError> {
+        if let Some(credential) = &self.credential {
+            headers.insert(AUTHORIZATION, credential.clone());
+        }
+        let session = self.session.get();
+        if let Some(session) = session {
+            headers.insert(SESSION_HEADER, session.clone());
+        }
+        let response = self.http.send(method, &self.url, headers, text).await?;
+        Ok((response, session.is_some()))
+    }
 }
 
 impl Connection {
@@ -116,26 +158,41 @@ impl Connection {
             credential.set_sensitive(true);
         }
         let (to, from) = mpsc::channel(INCOMING);
-        Ok(Self { http, url, credential, limit, running: HashMap::new(), to, from })
+        Ok(Self {
+            way: Way { http, url, credential, session: Arc::default() },
+            limit,
+            running: HashMap::new(),
+            said: watch::channel(true).1,
+            headers: HeaderMap::new(),
+            to,
+            from,
+        })
     }
 
-    /// Begins an exchange. What has no answer is not sent: over HTTP the end of a stream says it.
+    /// Whether the server has opened a session, as older ones do.
+    pub(super) fn has_session(&self) -> bool {
+        self.way.session.get().is_some()
+    }
+
+    /// Begins an exchange, or says what has no answer, which only older servers are told.
     pub(super) fn send(&mut self, message: ToServer) {
-        let Some(exchange) = message.exchange else { return };
-        let exchanged = self.headers(&message).map(|headers| {
-            let (http, url, limit) = (self.http.clone(), self.url.clone(), self.limit);
-            Exchange {
-                exchange,
-                http,
-                url,
-                headers,
-                text: message.text,
-                limit,
-                to: self.to.clone(),
-            }
+        let headers = headers_of(&message);
+        let Some(exchange) = message.exchange else {
+            return self.say(headers, message.text);
+        };
+        let exchanged = headers.map(|headers| Exchange {
+            exchange,
+            way: self.way.clone(),
+            opens: is_handshake(&message.text),
+            headers,
+            text: message.text,
+            limit: self.limit,
+            to: self.to.clone(),
         });
-        let to = self.to.clone();
+        let (to, mut said) = (self.to.clone(), self.said.clone());
         let task = tokio::spawn(async move {
+            // An error: it cannot be said any more.
+            let _ = said.wait_for(|said| *said).await;
             let ended = match exchanged {
                 Ok(exchanged) => exchanged.run().await.err(),
                 Err(error) => Some(error),
@@ -146,10 +203,29 @@ impl Connection {
         self.running.insert(exchange, task.abort_handle());
     }
 
-    /// Ends an exchange that nobody waits for.
-    pub(super) fn cancel(&mut self, exchange: u64) {
+    /// Says something that has no answer. What is sent later waits for it.
+    fn say(&mut self, headers: Result<HeaderMap, HttpError>, text: String) {
+        let Ok(headers) = headers else { return };
+        self.headers.clone_from(&headers);
+        let way = self.way.clone();
+        let (done, said) = watch::channel(false);
+        let mut before = core::mem::replace(&mut self.said, said);
+        tokio::spawn(async move {
+            let _ = before.wait_for(|said| *said).await;
+            // An error shows in the next exchange.
+            let _ = way.request(hyper::Method::POST, headers, text).await;
+            let _ = done.send(true);
+        });
+    }
+
+    /// Ends an exchange that nobody waits for. An older server has to be told: the end of a stream
+    /// means nothing to it.
+    pub(super) fn cancel(&mut self, exchange: u64, text: String, is_older: bool) {
         if let Some(task) = self.running.remove(&exchange) {
             task.abort();
+        }
+        if is_older {
+            self.say(Ok(self.headers.clone()), text);
         }
     }
 
@@ -164,25 +240,15 @@ impl Connection {
         (exchange, came)
     }
 
-    fn headers(&self, message: &ToServer) -> Result<HeaderMap, HttpError> {
-        let mut map = HeaderMap::new();
-        map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let accept = HeaderValue::from_static("application/json, text/event-stream");
-        map.insert(ACCEPT, accept);
-        if let Some(credential) = &self.credential {
-            map.insert(AUTHORIZATION, credential.clone());
+    /// Ends the session, if there is one.
+    pub(super) async fn close(self) {
+        if !self.has_session() {
+            return;
         }
-        let value = |text: &str| HeaderValue::from_str(text).map_err(|_| HttpError::Header);
-        let request = Request::parse(&message.text).map_err(|_| HttpError::Header)?;
-        for (name, repeated) in headers(&request) {
-            let text = json::to_text(|out| write_value(out, repeated));
-            map.insert(HeaderName::from_static(name), value(&text)?);
-        }
-        for (name, text) in &message.headers {
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| HttpError::Header)?;
-            map.insert(name, value(text)?);
-        }
-        Ok(map)
+        let headers = self.headers.clone();
+        let goodbye = self.way.request(hyper::Method::DELETE, headers, String::new());
+        // The server may not let clients end sessions.
+        let _ = timeout(GOODBYE, goodbye).await;
     }
 }
 
@@ -192,10 +258,36 @@ impl Drop for Connection {
     }
 }
 
+/// The headers of a message, without those that every request has.
+fn headers_of(message: &ToServer) -> Result<HeaderMap, HttpError> {
+    let mut map = HeaderMap::new();
+    map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let accept = HeaderValue::from_static("application/json, text/event-stream");
+    map.insert(ACCEPT, accept);
+    let value = |text: &str| HeaderValue::from_str(text).map_err(|_| HttpError::Header);
+    if let Ok(request) = Request::parse(&message.text) {
+        for (name, repeated) in headers(&request) {
+            let text = json::to_text(|out| write_value(out, repeated));
+            map.insert(HeaderName::from_static(name), value(&text)?);
+        }
+    }
+    for (name, text) in &message.headers {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| HttpError::Header)?;
+        map.insert(name, value(text)?);
+    }
+    Ok(map)
+}
+
+/// Whether a request may open a session.
+fn is_handshake(text: &str) -> bool {
+    Request::parse(text).is_ok_and(|request| request.method == *"initialize")
+}
+
 struct Exchange {
     exchange: u64,
-    http: HttpClient,
-    url: Uri,
+    way: Way,
+    /// Whether its answer may open a session.
+    opens: bool,
     headers: HeaderMap,
     text: String,
     limit: usize,
@@ -204,9 +296,22 @@ struct Exchange {
 
 impl Exchange {
     async fn run(self) -> Result<(), HttpError> {
-        let Self { exchange, http, url, headers, text, limit, to } = self;
-        let response = http.send(hyper::Method::POST, &url, headers, text).await?;
+        let Self { exchange, way, opens, headers, text, limit, to } = self;
+        let (response, has_session) = way.request(hyper::Method::POST, headers, text).await?;
         let (head, body) = response.into_parts();
+        if has_session && head.status == StatusCode::NOT_FOUND {
+            // The session is gone, whatever else is said.
+            return Err(HttpError::Status(head.status.as_u16()));
+        }
+        if opens && let Some(session) = head.headers.get(SESSION_HEADER) {
+            if !session.to_str().is_ok_and(is_session) {
+                return Err(HttpError::Header);
+            }
+            let mut session = session.clone();
+            session.set_sensitive(true);
+            // There is one handshake on a connection.
+            let _ = way.session.set(session);
+        }
         let came = |came| to.send((exchange, came));
         match media_type(&head.headers).as_str() {
             sse::MEDIA_TYPE if head.status.is_success() => {

@@ -112,7 +112,7 @@ use server::{Open, Server};
 pub use server::{Refusal, Status};
 use text::{at, own_key_of, push_replaced};
 
-use super::{Asked, Method, PROGRESS_TOKEN, Progress, write_cancelled};
+use super::{Asked, Method, PROGRESS_TOKEN, Progress, http, write_cancelled};
 use crate::json::{Object, Value};
 use crate::jsonrpc::{ErrorResponse, Message, Request, Response};
 use crate::time::Instant;
@@ -509,8 +509,17 @@ impl Bridge {
     }
 
     fn send(&mut self, exchange: Option<u64>, method: Method, text: String) {
-        let headers = Vec::new();
+        let mut headers = Vec::new();
+        self.push_version(&mut headers);
         self.outputs.push_back(Output::Send(ToServer { exchange, method, text, headers }));
+    }
+
+    /// An older server on HTTP hears its revision in a header, since the body no longer says it (MCP
+    /// 2025-11-25, transports, Protocol Version Header).
+    fn push_version(&self, headers: &mut Vec<(String, String)>) {
+        if self.config.http && self.server.is_legacy {
+            headers.push((http::VERSION_HEADER.into(), self.server.chosen.clone().into()));
+        }
     }
 
     /// Ends a call with an error of the bridge.
@@ -632,7 +641,9 @@ impl Bridge {
             text.push('}');
             return self.finish(call, text);
         }
-        if self.config.http && entry.is_tool_call() && !entry.has_schema {
+        // Older revisions have no headers for arguments.
+        let has_headers = self.config.http && !self.server.is_legacy;
+        if has_headers && entry.is_tool_call() && !entry.has_schema {
             let is_known = self.lists.tools(entry.caller).is_some();
             if let Some(entry) = self.calls.get_mut(&call) {
                 entry.has_schema = true;
@@ -653,11 +664,12 @@ impl Bridge {
         let Some(params) = request.params.and_then(|params| params.as_object()) else { return };
         let key = self.exchange(Purpose::Call(call));
         let line = self.line(key, &request, params);
-        let headers = if self.config.http && method == Method::CallTool {
+        let mut headers = if self.config.http && method == Method::CallTool {
             self.lists.tools(caller).map(|tools| tools.headers(params)).unwrap_or_default()
         } else {
             Vec::new()
         };
+        self.push_version(&mut headers);
         if let Some(entry) = self.calls.get_mut(&call) {
             entry.stage = Stage::Sent(key);
             if !self.config.http {

@@ -128,6 +128,8 @@ pub(super) struct Server {
     pub(super) opened_by: Option<u64>,
     pub(super) open_until: Option<Instant>,
     pub(super) retry_after: Option<Duration>,
+    /// The revision that an older server chose; empty for others.
+    pub(super) chosen: Box<str>,
     /// The revisions that requests may name.
     pub(super) served: Vec<Revision>,
     /// The result of `server/discover`.
@@ -146,6 +148,7 @@ impl Server {
         self.opened_by = None;
         self.open_until = None;
         self.is_legacy = false;
+        self.chosen = Box::default();
     }
 
     pub(super) fn serves(&self, revision: Revision) -> bool {
@@ -208,8 +211,11 @@ impl Server {
             }
             (Open::Discover, None) => Refusal::NoAnswer,
             (Open::Initialize, Some(Ok(result))) => {
-                match result.as_object().filter(|result| legacy::chosen(*result).is_some()) {
-                    Some(result) => {
+                let chosen =
+                    result.as_object().and_then(|result| Some((result, legacy::chosen(result)?)));
+                match chosen {
+                    Some((result, chosen)) => {
+                        self.chosen = chosen.into();
                         self.served = alloc::vec![Revision::default()];
                         return self.up(legacy::discovered(result), true);
                     }

@@ -997,6 +997,35 @@ fn a_server_of_an_older_revision_is_adapted_where_that_is_asked_for() {
 }
 
 #[test]
+fn an_older_server_on_http_hears_its_revision_in_a_header() {
+    let config = Config { legacy: true, http: true, ..Config::default() };
+    let mut world = World { bridge: Bridge::new(config), now: Instant::ZERO };
+    let headers = |world: &mut World| match world.bridge.poll_output() {
+        Some(Output::Send(sent)) => (sent.exchange, sent.headers),
+        other => panic!("{other:?}"),
+    };
+    world.bridge.connected(world.now);
+    let (key, none) = headers(&mut world);
+    assert!(none.is_empty());
+    world.bridge.handle_lost(world.now, key.unwrap(), "HTTP status 400");
+    let (key, none) = headers(&mut world);
+    assert!(none.is_empty());
+    world.answer(key.unwrap(), INITIALIZED);
+    let version = alloc::vec![("mcp-protocol-version".into(), "2025-06-18".into())];
+    assert_eq!(headers(&mut world), (None, version.clone()));
+    // No list is asked for before a call: there are no headers for arguments.
+    world.begin(1, &call("1", ""));
+    assert_eq!(headers(&mut world).1, version);
+    world.begin(1, &request("2", "tools/list", "", ""));
+    assert_eq!(headers(&mut world).1, version);
+    // The next server may be another one.
+    world.bridge.disconnected("gone");
+    while world.bridge.poll_output().is_some() {}
+    world.bridge.connected(world.now);
+    assert!(headers(&mut world).1.is_empty());
+}
+
+#[test]
 fn an_older_server_may_ask_and_gets_a_polite_no() {
     let mut world = adapted();
     world.says(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#);

@@ -33,7 +33,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// The chat core of services that name none of their own.
+    /// The chat core of services that name none of their own; stronger than AGENTWIRE_CORE.
     #[arg(long, value_name = "URL")]
     pub(crate) core: Option<String>,
 
