@@ -21,6 +21,9 @@ const A2A: [&str; 1] = ["1.0"];
 ///
 /// For each profile in it: what came from its core goes in, and what comes out is held against what
 /// was sent then. Exit code 1 if something differs.
+///
+/// What no session has sent, such as the single commands of `agentwire doctor` and `agentwire
+/// connect`, differs too: name the profiles of bots with --profile.
 #[derive(Debug, Arguments)]
 pub(crate) struct ReplayArgs {
     /// The recording.
