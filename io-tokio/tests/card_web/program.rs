@@ -2,7 +2,14 @@
 
 use std::process::{Command, Output, Stdio};
 
+use agentwire_core::binding::Standard;
+use agentwire_core::chat::session::Declared;
+use agentwire_tokio::bot::{Bot, BotConfig, Replier, Request};
+use agentwire_tokio::link::Core;
+use agentwire_tokio::network::{Network, Profile};
+use agentwire_tokio::server::Server;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 
 use crate::host::{CARD_PATH, Host, KEYS_PATH, LINK};
@@ -93,4 +100,43 @@ async fn a_url_is_discovered_and_called() {
         run(&["call", "--to", "http://agent.example/c.json", "m"], &host).await.status.code(),
         Some(2)
     );
+}
+
+/// Says which tenant it was asked for.
+async fn tenant(request: Request, replier: Replier) {
+    let asked: Value = serde_json::from_str(&request.text).unwrap();
+    let text = asked["params"]["tenant"].as_str().unwrap_or("none");
+    let message = json!({"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": text}]});
+    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"message": message}});
+    replier.respond(answer.to_string()).await.unwrap();
+}
+
+async fn core_of(server: &Server, profile: Profile) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("ws://{}", listener.local_addr().unwrap());
+    tokio::spawn(server.serve(profile, listener));
+    url
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_is_called_by_its_cards_url() {
+    let network = Network::in_real_time(1);
+    let [ann, bot] = ["ann", "bot"].map(|name| network.add_profile(name).unwrap());
+    let server = Server::new(&network, 1);
+    let (ann, bot) = (core_of(&server, ann).await, core_of(&server, bot).await);
+    let declared = || vec![Declared::new(Standard::A2A, ["1.0"])];
+    let config = BotConfig::from(declared()).service(declared());
+    let bot = Bot::connect(Core::new(bot), config, tenant).await.unwrap();
+    let link = bot.address().await.unwrap();
+    let (host, _) = shop().await;
+    let url = host.at(CARD_PATH);
+    let call = ["call", "--protocol", "a2a", "--core", &ann, "--text", "hi", "--to", &url, LOCAL];
+    for (more, tenant) in [("", "none"), (r#","tenant":"t""#, "t")] {
+        let interface = format!(
+            r#"{{"name":"A","supportedInterfaces":[{{"url":"{link}","protocolBinding":"https://simplex.chat/protocol/a2a/v1","protocolVersion":"1.0"{more}}}]}}"#
+        );
+        host.page(CARD_PATH, "", &interface);
+        let answer = result(&call, &host, 0).await;
+        assert_eq!(answer.trim(), tenant);
+    }
 }
