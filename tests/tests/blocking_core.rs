@@ -200,6 +200,22 @@ fn the_core_can_be_asked_for_anything() {
 }
 
 #[test]
+fn whoever_has_the_link_connects_and_calls() {
+    let cores = cores();
+    let config = BotConfig::default();
+    let bot = Bot::connect(cores.bob.clone(), declared(), config, echo).expect("a bot");
+    let link = bot.address().expect("an address");
+    let client = Client::connect(cores.ann.clone()).expect("a client");
+    let long = Duration::from_secs(60);
+    let contact = client.connect_to(&link, false, long).expect("a contact");
+    assert_eq!(said(&ask(&client, contact, "hello").expect("an answer").text), "hello");
+    // Once more, and it is the same contact.
+    assert_eq!(client.connect_to(&link, false, long), Ok(contact));
+    let own = bot.client().connect_to(&link, false, long);
+    assert_eq!(own, Err(CoreCallError::Own));
+}
+
+#[test]
 fn a_core_that_is_not_there_is_named() {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let core = Core::new(format!("ws://{}", listener.local_addr().expect("it has one")));

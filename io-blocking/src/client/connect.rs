@@ -1,5 +1,6 @@
 //! A client of a chat core: [`Client::connect`] (Unix).
 
+use core::time::Duration;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
@@ -8,7 +9,9 @@ use std::time::Instant;
 
 use agentwire_core::admission::Person;
 use agentwire_core::binding::{Binding, Guarded};
+use agentwire_core::chat::ContactId;
 use agentwire_core::simplex::command::Command;
+use agentwire_core::simplex::frame::{Body, PlanState};
 use agentwire_core::simplex::{
     AskError, CommandId, Outcome, OwnedFrame, Publication, Ready, Session, SessionConfig, UserId,
 };
@@ -20,6 +23,9 @@ use crate::link::Core;
 use crate::machine::seed;
 use crate::machines::{Keep, Linked, Machine, turn};
 use crate::queue::Queue;
+
+/// How often the core is asked whether somebody has connected.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// # A chat core (Unix)
 impl<B: Binding + Send + 'static> Client<B> {
@@ -127,6 +133,56 @@ impl<B: Binding> Client<B> {
         match self.ask(|session, now| session.publish(now, publication))? {
             Outcome::Published { is_kept } => Ok(is_kept),
             other => Err(CoreCallError::of(other)),
+        }
+    }
+
+    /// Connects to somebody by a link or a SimpleX name, and gives the contact once it is
+    /// connected. Whoever is a contact already is not connected anew. How long the other side
+    /// takes is up to it; after `wait` it is not waited for any longer, and this can be called
+    /// again.
+    ///
+    /// ```no_run
+    /// # use agentwire_blocking::client::{Client, CoreCallError};
+    /// # use core::time::Duration;
+    /// # fn meet(client: &Client) -> Result<(), CoreCallError> {
+    /// let acme = client.connect_to("@acme.simplex", false, Duration::from_secs(120))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`CoreCallError`]; [`CoreCallError::NotFound`] when the wait is over.
+    pub fn connect_to(
+        &self,
+        target: &str,
+        incognito: bool,
+        wait: Duration,
+    ) -> Result<ContactId, CoreCallError> {
+        let begun = Instant::now();
+        let mut has_begun = false;
+        loop {
+            let answer = self.of_user(|user| Command::ConnectPlan { user, target })?;
+            let is_new = match answer.frame().map(|frame| frame.body()) {
+                Some(Ok(Body::Plan(plan))) => match (plan.state, plan.contact) {
+                    (PlanState::Known, Some(contact)) => return Ok(contact.id),
+                    (PlanState::Own, _) => return Err(CoreCallError::Own),
+                    (state, _) => state == PlanState::New,
+                },
+                _ => return Err(CoreCallError::Unexpected),
+            };
+            if is_new && !has_begun {
+                has_begun = true;
+                let answer = self.command(&Command::ConnectTo { incognito, target })?;
+                if let Some(Ok(Body::ContactAlreadyExists(contact))) =
+                    answer.frame().map(|frame| frame.body())
+                {
+                    return Ok(contact.id);
+                }
+            }
+            if begun.elapsed() >= wait {
+                return Err(CoreCallError::NotFound);
+            }
+            thread::sleep(LOOK.min(wait));
         }
     }
 
