@@ -68,6 +68,7 @@ impl<B: Binding + Send + 'static> Bot<B> {
         let mut session = SessionConfig::default().paced(&config.turns());
         session.chat = config.session;
         session.service = config.service_session;
+        session.journal = config.journal_limits;
         session.service_requests = config.service;
         session.is_idempotent = config.is_idempotent;
         let services = if config.service { guarded(&declared) } else { Vec::new() };

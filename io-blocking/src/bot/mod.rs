@@ -19,6 +19,7 @@ use agentwire_core::chat::size::TooLarge;
 use agentwire_core::chat::{Chat, ItemId, Sender};
 use agentwire_core::rpc::session::{ServiceSession, ServiceSessionConfig};
 use agentwire_core::rpc::{ServiceAnswerError, SignerKey};
+use agentwire_core::simplex::journal::JournalConfig;
 use agentwire_core::turns::TurnLimits;
 
 use crate::agent::{Agent, RequestKey, Right, State, Waiting};
@@ -329,6 +330,9 @@ pub struct BotConfig {
     pub publish: bool,
     /// Whether a command that an earlier process had begun may be run again; not by default.
     pub is_idempotent: bool,
+    /// The limits of the call journal at a core, where none is given: how many commands are open at
+    /// once among them.
+    pub journal_limits: JournalConfig,
 }
 
 impl Default for BotConfig {
@@ -342,6 +346,7 @@ impl Default for BotConfig {
             service_session: ServiceSessionConfig::default(),
             publish: true,
             is_idempotent: false,
+            journal_limits: JournalConfig::default(),
         }
     }
 }
@@ -372,6 +377,13 @@ impl BotConfig {
     #[must_use]
     pub const fn max_per_caller(mut self, requests: usize) -> Self {
         self.max_per_caller = requests;
+        self
+    }
+
+    /// With these limits of a call journal that ends with the bot.
+    #[must_use]
+    pub const fn journal_limits(mut self, limits: JournalConfig) -> Self {
+        self.journal_limits = limits;
         self
     }
 

@@ -5,7 +5,7 @@ use core::fmt;
 use agentwire_core::binding::{Binding, Guarded, Standard};
 use agentwire_core::chat::session::{Declared, SessionConfig};
 use agentwire_core::rpc::session::ServiceSessionConfig;
-use agentwire_core::simplex::journal::{Journal, JournalStore};
+use agentwire_core::simplex::journal::{Journal, JournalConfig, JournalStore};
 use agentwire_core::turns::TurnLimits;
 
 use super::handler::Everybody;
@@ -41,6 +41,9 @@ pub struct BotConfig<B = Standard, G = Everybody> {
     pub publish: bool,
     /// Whether a command that an earlier process had begun may be run again; not by default.
     pub is_idempotent: bool,
+    /// The limits of the call journal, where none is [given](Self::journal): how many commands are
+    /// open at once among them.
+    pub journal_limits: JournalConfig,
     /// The call journal and where it is kept; by default it ends with the bot.
     pub(super) journal: Option<(Journal, Box<dyn Keep>)>,
     /// Who may call.
@@ -57,6 +60,7 @@ impl<B> Default for BotConfig<B> {
             turns: TurnLimits::default(),
             publish: true,
             is_idempotent: false,
+            journal_limits: JournalConfig::default(),
             journal: None,
             gate: Everybody,
         }
@@ -140,6 +144,27 @@ impl<B, G> BotConfig<B, G> {
         self
     }
 
+    /// At a core, with these limits of a call journal that ends with the bot. As many commands are
+    /// open at once as the least of three limits allows:
+    ///
+    /// ```
+    /// use agentwire_core::binding::Standard;
+    /// use agentwire_core::simplex::journal::JournalConfig;
+    /// use agentwire_core::turns::TurnLimits;
+    /// use agentwire_tokio::bot::BotConfig;
+    ///
+    /// let mut config = BotConfig::<Standard>::default();
+    /// config.session.max_requests = 10_000;
+    /// let mut journal = JournalConfig::default();
+    /// journal.max_open = 10_000;
+    /// let config = config.journal_limits(journal).turns(TurnLimits::default().running(10_000));
+    /// ```
+    #[must_use]
+    pub fn journal_limits(mut self, limits: JournalConfig) -> Self {
+        self.journal_limits = limits;
+        self
+    }
+
     /// Running a command again that an earlier process had begun.
     #[must_use]
     pub fn idempotent(mut self) -> Self {
@@ -158,6 +183,7 @@ impl<B, G> BotConfig<B, G> {
             turns: self.turns,
             publish: self.publish,
             is_idempotent: self.is_idempotent,
+            journal_limits: self.journal_limits,
             journal: self.journal,
             gate,
         }

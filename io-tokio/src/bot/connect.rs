@@ -53,6 +53,7 @@ impl<B: Binding + Send + 'static> Bot<B> {
         let mut session = SessionConfig::default().paced(&config.turns);
         session.chat = config.session;
         session.service = config.service_session;
+        session.journal = config.journal_limits;
         session.service_requests = !config.service.is_empty();
         let (declared, service) = (guarded(config.declared), guarded(config.service));
         session.is_idempotent = config.is_idempotent;
