@@ -27,7 +27,10 @@ impl<B: Binding> Session<B> {
         match sent.job {
             Job::Start(step) => self.step_answered(step, frame.body()),
             Job::Look(look) => self.looked(look, frame.body()),
-            Job::Overview => self.overviewed(frame.body()),
+            Job::Overview => {
+                self.overviewed(frame.body());
+                self.has_looked();
+            }
             Job::Members(group) => self.named(group, frame.body()),
             Job::Message(message) => self.message_answered(&message, frame),
             Job::Request { call, .. } => match frame.body() {
@@ -159,7 +162,7 @@ impl<B: Binding> Session<B> {
             }
             Job::Message(message) => {
                 let (after, at) = (sent.high, self.now);
-                self.unconfirmed.push(Unconfirmed { message, after, looks: 0, at });
+                self.unconfirmed.push(Unconfirmed::new(message, after, at));
                 None
             }
             Job::Request { call, .. } => {

@@ -56,13 +56,14 @@ impl<B: Binding> Session<B> {
                 }
                 self.tell(text);
             }
+            Ok(Body::ChatItemsDeleted(items)) => {
+                for item in items.flatten().filter(|item| item.direction.is_own()) {
+                    // What is gone was there: it may be a message that may have been sent.
+                    self.found(&item);
+                }
+            }
             // What an own command led to is known from its answer.
-            Ok(
-                Body::ChatItemsDeleted(_)
-                | Body::ChatItemNotChanged(_)
-                | Body::ServiceReplySent(_)
-                | Body::CmdOk,
-            ) => {}
+            Ok(Body::ChatItemNotChanged(_) | Body::ServiceReplySent(_) | Body::CmdOk) => {}
             Ok(_) => self.tell(text),
             Err(error) => self.garbled(link, Garbage::Shape(error)),
         }

@@ -21,6 +21,7 @@ use crate::chat::session::{Event as ChatEvent, Message, Origin, Request};
 use crate::chat::{CallKey, Item};
 use crate::simplex::journal::{Accept, Change, Journal, Record, Seen};
 use crate::time::{Instant, Timestamp};
+use core::time::Duration;
 
 /// # The call journal
 impl<B: Binding> Session<B> {
@@ -89,7 +90,7 @@ impl<B: Binding> Session<B> {
                     // The core may have it: it is looked for among what came after the command.
                     Ok(message) => {
                         let (after, at) = (Some(id), self.now);
-                        self.unconfirmed.push(Unconfirmed { message, after, looks: 0, at });
+                        self.unconfirmed.push(Unconfirmed::new(message, after, at));
                     }
                     // It fitted beside the command as it was then.
                     Err(_) => self.journal.lose(item.into()),
@@ -148,6 +149,15 @@ impl<B: Binding> Session<B> {
         if let Some(key) = answered_by(message) {
             self.journal.confirm(key, self.time());
         }
+    }
+
+    /// Whether an answer may have been sent and deleted again: its conversation deletes messages,
+    /// and as much time has passed since the command came.
+    pub(super) fn has_outlived(&self, message: &Message) -> bool {
+        let key = message.quotes.map(|item| CallKey::new(message.chat, item));
+        let record = key.and_then(|key| self.journal.get(key));
+        let ttl = record.and_then(|record| Some((record.at, Duration::from_secs(record.ttl?))));
+        ttl.is_some_and(|(at, ttl)| self.time().duration_since(at) >= ttl)
     }
 
     /// The core has not taken a message, or nobody knows.

@@ -98,11 +98,13 @@ impl core::error::Error for OutputsFull {}
 ///     let frame = format!(r#"{{"corrId":"{corr_id}","resp":{answer}}}"#);
 ///     session.handle_input(now, Input::Frame(Link::Chat, &frame)).unwrap();
 /// }
-/// let Output::Event(Event::Ready(ready)) = session.poll_output() else { panic!() };
-/// assert_eq!(ready.name, "bot");
 /// // A bot asks which conversations there are, so as to know later which have something new.
 /// let Output::Transmit(transmit) = session.poll_output() else { panic!() };
 /// assert!(transmit.frame.contains("/_get chats 1"));
+/// let frame = r#"{"corrId":"4","resp":{"type":"apiChats","chats":[]}}"#;
+/// session.handle_input(now, Input::Frame(Link::Chat, frame)).unwrap();
+/// let Output::Event(Event::Ready(ready)) = session.poll_output() else { panic!() };
+/// assert_eq!(ready.name, "bot");
 /// ```
 pub struct Session<B> {
     config: SessionConfig,

@@ -6,7 +6,10 @@
 //! is looked for once more after [`settle`](super::SessionConfig::settle), in case the core was
 //! still at it. Then it was not sent: an answer is sent (again, in its place), a call ends with
 //! [`NotSent`](super::Event::NotSent). If the core refuses to show the conversation, nobody can
-//! know: [`OutcomeUnknown`](super::Event::OutcomeUnknown).
+//! know: [`OutcomeUnknown`](super::Event::OutcomeUnknown). Neither can it be known whether an
+//! answer was sent that may have been deleted since: where the conversation deletes its messages
+//! after a time that has passed since the command came, or has a deleted own message whose text is
+//! gone. One whose deletion the core tells of was sent.
 //!
 //! Until that is settled nothing else is sent, so the order of a conversation stays.
 //!
@@ -44,9 +47,23 @@ pub(super) struct Unconfirmed {
     pub(super) looks: u8,
     /// When it is looked for next.
     pub(super) at: Instant,
+    /// Whether an own item has been found that was deleted and may have been this message.
+    pub(super) may_be_deleted: bool,
 }
 
 impl Unconfirmed {
+    pub(super) const fn new(message: Message, after: Option<ItemId>, at: Instant) -> Self {
+        Self { message, after, looks: 0, at, may_be_deleted: false }
+    }
+
+    /// Whether this own item, of which the text is gone, may have been the message.
+    fn may_be(&self, item: &ChatItem<'_>) -> bool {
+        item.is_deleted
+            && item.text.is_none()
+            && item.chat == Some(self.message.chat)
+            && self.after.is_none_or(|after| item.id > after)
+    }
+
     /// Whether this item is the message.
     fn is(&self, item: &ChatItem<'_>) -> bool {
         let quotes = match (self.message.quotes, item.quote) {
@@ -261,14 +278,23 @@ impl<B: Binding> Session<B> {
     /// An own item that is not known: it may be a message that may have been sent.
     pub(super) fn own_item(&mut self, item: &ChatItem<'_>) {
         let Some(chat) = item.chat else { return };
-        match self.unconfirmed.iter().position(|sent| sent.is(item)) {
-            Some(place) => {
-                let Unconfirmed { message, .. } = self.unconfirmed.remove(place);
-                self.was_sent(&message, item);
-            }
+        if !self.found(item) {
             // Not as one that was seen: it may be a message whose answer is on its way.
-            None => self.chats.remember(chat, item.id),
+            self.chats.remember(chat, item.id);
         }
+    }
+
+    /// Whether an own item is a message that may have been sent: it was.
+    pub(super) fn found(&mut self, item: &ChatItem<'_>) -> bool {
+        let Some(place) = self.unconfirmed.iter().position(|sent| sent.is(item)) else {
+            for sent in self.unconfirmed.iter_mut().filter(|sent| sent.may_be(item)) {
+                sent.may_be_deleted = true;
+            }
+            return false;
+        };
+        let Unconfirmed { message, .. } = self.unconfirmed.remove(place);
+        self.was_sent(&message, item);
+        true
     }
 
     /// The core has taken a message: this item.
@@ -291,7 +317,7 @@ impl<B: Binding> Session<B> {
     /// not sent.
     fn settle(&mut self, chat: Chat) {
         let mut kept = Vec::new();
-        let mut again = Vec::new();
+        let (mut again, mut unknown) = (Vec::new(), Vec::new());
         for mut sent in core::mem::take(&mut self.unconfirmed) {
             if sent.message.chat != chat || sent.at > self.now {
                 kept.push(sent);
@@ -299,6 +325,8 @@ impl<B: Binding> Session<B> {
                 sent.looks = 1;
                 sent.at = self.now.saturating_add(self.config.settle);
                 kept.push(sent);
+            } else if sent.may_be_deleted || self.has_outlived(&sent.message) {
+                unknown.push(sent.message);
             } else if let Origin::Command(_) = sent.message.origin {
                 self.was_not_sent(sent.message.origin, chat, NotSent::Lost);
             } else {
@@ -306,6 +334,9 @@ impl<B: Binding> Session<B> {
             }
         }
         self.unconfirmed = kept;
+        for message in unknown {
+            self.unknown(&message);
+        }
         for message in again.into_iter().rev() {
             self.chat_link.queue.push_front(Job::Message(message));
         }

@@ -6,8 +6,15 @@
 //!                              │                        ▼
 //!                              │                      /_stop ──▶ /_start … once more
 //!                              ▼
+//!          a bot's first start: /_get chats
+//!                              │
+//!                              ▼
 //!                            Ready
 //! ```
+//!
+//! What a bot finds in the conversations at its first start is none of its business, and what comes
+//! later is: so it is not ready before it knows where the one ends. Whatever it is sent from then on
+//! is answered, over however many connections.
 //!
 //! A chat that runs already was started by somebody who may have left the option out, and the core
 //! does not tell: so it is stopped and started, after each reconnect anew, since the core may have
@@ -38,6 +45,8 @@ pub(super) enum Phase {
     Offline,
     /// The core is being started.
     Starting(Starting),
+    /// It is started, and is asked for the first time which conversations there are.
+    Looking(Ready),
     /// It is started.
     Ready(Ready),
 }
@@ -146,14 +155,32 @@ impl<B: Binding> Session<B> {
             Some(why) => ServiceRequests::Off(why),
             None => ServiceRequests::On,
         };
-        let is_again = core::mem::replace(&mut self.was_ready, true);
-        let version = starting.version;
+        let (version, is_again) = (starting.version, self.was_ready);
         self.user = Some(user);
         let ready = Ready { user, name, version, service_requests, is_again };
+        if self.serves && !is_again {
+            self.phase = Phase::Looking(ready);
+            self.look_again();
+        } else {
+            self.is_ready(ready);
+            self.look_again();
+        }
+    }
+
+    /// The core has said which conversations there are, or has not.
+    pub(super) fn has_looked(&mut self) {
+        if let Phase::Looking(ready) = &self.phase {
+            let ready = ready.clone();
+            self.is_ready(ready);
+        }
+    }
+
+    fn is_ready(&mut self, ready: Ready) {
+        let is_again = ready.is_again;
+        self.was_ready = true;
         self.phase = Phase::Ready(ready.clone());
         self.outputs.push_back(Output::Event(Event::Ready(ready)));
         self.take_up_again(is_again);
-        self.look_again();
         self.ask_names_again();
     }
 }

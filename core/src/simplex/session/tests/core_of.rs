@@ -160,15 +160,14 @@ impl Rig {
         self.answer(&asked, USER);
         let asked = self.expect("/_start main=on");
         self.answer(&asked, r#"{"type":"chatStarted"}"#);
-        let ready = match self.told() {
+        self.answer_overview();
+        match self.told() {
             Event::Ready(ready) => ready,
             event => panic!("{event:?}"),
-        };
-        self.answer_overview();
-        ready
+        }
     }
 
-    fn answer_overview(&mut self) {
+    pub(super) fn answer_overview(&mut self) {
         let is_overview = |asked: &Asked| asked.cmd.starts_with("/_get chats");
         if let Some(place) = self.asked.iter().position(is_overview) {
             let asked = self.asked.remove(place).unwrap();

@@ -6,6 +6,7 @@ use super::core_of::*;
 use crate::binding::Standard;
 use crate::chat::session::Event as ChatEvent;
 use crate::chat::{ContactId, ItemId};
+use crate::time::Timestamp;
 use std::format;
 use std::string::String;
 use std::vec;
@@ -426,4 +427,94 @@ fn an_overview_that_does_not_show_all_leaves_nothing_out() {
         rig.again();
         assert_eq!(looked(&mut rig).contains(&"@4 after=101".into()), is_looked, "{count}");
     }
+}
+
+#[test]
+fn what_comes_before_the_conversations_are_known_is_not_taken_for_old() {
+    let mut rig = Rig::new(SessionConfig::default(), vec![Declared::new(Standard::A2A, ["1.0"])]);
+    rig.run();
+    rig.connect();
+    for answer in [VERSION, USER, r#"{"type":"chatStarted"}"#] {
+        let asked = rig.ask();
+        rig.answer(&asked, answer);
+    }
+    // The connection ends before it is known what there is: nobody has been told to send anything.
+    rig.expect("/_get chats");
+    rig.cut(Link::Chat);
+    rig.overview = overview(&[(4, 100)]);
+    let ready = rig.again();
+    assert!(!ready.is_again);
+    assert!(looked(&mut rig).is_empty());
+    // From here on nothing is lost, be it the first one ever of a conversation.
+    rig.cut(Link::Chat);
+    rig.overview = overview(&[(5, 101), (4, 100)]);
+    assert!(rig.again().is_again);
+    shown(&mut rig, "/_get chat @5 after=100", &[bare("directRcv", 101, &command(1), None)]);
+    assert_eq!(asked_of(&mut rig).item, ItemId(101));
+}
+
+/// An answer whose frame was sent when the connection ended, to a command with this member in its
+/// `meta`.
+fn cut_after_an_answer(rig: &mut Rig, meta: &str) {
+    let command =
+        received(30, &command(1), None).replace("\"itemId\"", &format!("{meta}\"itemId\""));
+    rig.event(Link::Chat, &command);
+    let token = asked_of(rig).token;
+    reply_to(rig, token, 1);
+    rig.expect("/_send");
+    rig.cut(Link::Chat);
+    rig.again();
+}
+
+#[test]
+fn an_answer_whose_deletion_is_told_of_was_sent() {
+    let mut rig = Rig::bot();
+    cut_after_an_answer(&mut rig, "");
+    let own = in_chat(4, &bare("directSnd", 33, &result(1), Some(30)));
+    rig.event(
+        Link::Chat,
+        &format!(
+            r#"{{"type":"chatItemsDeleted","chatItemDeletions":[{{"deletedChatItem":{own}}}]}}"#
+        ),
+    );
+    assert!(matches!(was_sent(&mut rig), (Origin::Answer(..), ItemId(33))));
+    show_all(&mut rig, &[]);
+    rig.later(2_000);
+    show_all(&mut rig, &[]);
+    assert!(rig.asked.is_empty());
+}
+
+#[test]
+fn an_answer_that_may_have_been_deleted_is_not_sent_again() {
+    let at = |millis: u64| Timestamp::from_millis(1_786_807_850_000 + millis);
+    // The messages of the conversation are deleted after a minute, or not.
+    for (ttl, passed, is_unknown) in [
+        ("", 60_000, false),
+        (r#""itemTimed":{"ttl":60},"#, 50_000, false),
+        (r#""itemTimed":{"ttl":60},"#, 60_000, true),
+    ] {
+        let mut rig = Rig::bot();
+        rig.session.set_clock(rig.now, at(0));
+        cut_after_an_answer(&mut rig, ttl);
+        rig.session.set_clock(rig.now, at(passed));
+        show_all(&mut rig, &[]);
+        rig.later(2_000);
+        show_all(&mut rig, &[]);
+        let is_sent = rig.asked.iter().any(|asked| asked.cmd.starts_with("/_send"));
+        assert_eq!(is_sent, !is_unknown, "{ttl} {passed}");
+        let told = rig.events.pop_front();
+        assert_eq!(matches!(told, Some(Event::OutcomeUnknown { .. })), is_unknown);
+    }
+    // An own message is there that was deleted, and its text is gone.
+    let gone = bare("directSnd", 33, "", Some(30))
+        .replace(r#""text":"""#, "")
+        .replace(r#""type":"text","#, r#""type":"unknown""#)
+        .replace("\"itemId\":33", r#""itemDeleted":{"type":"deleted"},"itemId":33"#);
+    let mut rig = Rig::bot();
+    cut_after_an_answer(&mut rig, "");
+    show_all(&mut rig, core::slice::from_ref(&gone));
+    rig.later(2_000);
+    show_all(&mut rig, core::slice::from_ref(&gone));
+    assert!(rig.asked.is_empty());
+    assert!(matches!(rig.told(), Event::OutcomeUnknown { .. }));
 }

@@ -24,6 +24,7 @@ fn up_to_start(rig: &mut Rig) -> Asked {
 }
 
 fn ready(rig: &mut Rig) -> Ready {
+    rig.answer_overview();
     match rig.told() {
         Event::Ready(ready) => ready,
         event => panic!("{event:?}"),
@@ -37,13 +38,14 @@ fn a_fresh_core_is_started_with_service_requests() {
     assert_eq!(asked.cmd, "/_start main=on service_requests=on");
     assert!(rig.events.is_empty(), "nothing is ready before the core has answered");
     rig.answer(&asked, r#"{"type":"chatStarted"}"#);
+    assert!(rig.events.is_empty(), "nor before it knows which conversations there are");
+    let asked = rig.expect("/_get chats 1 pcc=off count=1000");
+    rig.answer(&asked, &overview(&[]));
     let ready = ready(&mut rig);
     assert_eq!(ready.service_requests, ServiceRequests::On);
     assert_eq!((ready.user, ready.name.as_str()), (UserId(1), "bot"));
     assert_eq!(ready.version, Some(CoreVersion::new(7, 0, 0, 4)));
     assert!(!ready.is_again);
-    let asked = rig.expect("/_get chats 1 pcc=off count=1000");
-    rig.answer(&asked, &overview(&[]));
     assert_eq!(rig.until, None);
 }
 
