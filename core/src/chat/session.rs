@@ -844,26 +844,29 @@ impl<B: Binding> Session<B> {
     }
 
     fn command(&mut self, item: &Item<'_>) {
+        let head = Head::parse(item.text);
         // An edited command may be one no longer, and is quoted with its new text all the same.
-        if !item.edited && matches!(Head::parse(item.text), Ok(Parsed::NotACommand)) {
+        if !item.edited && matches!(head, Ok(Parsed::NotACommand)) {
             return;
         }
-        let versions: Vec<Vec<&str>> = self
-            .declared
+        // Of what is declared it needs the protocol that it names.
+        let named = match head {
+            Ok(Parsed::Head(head)) => {
+                self.declared.iter().find(|declared| declared.binding.name() == head.protocol)
+            }
+            _ => None,
+        };
+        let versions: Vec<&str> = named
             .iter()
-            .map(|declared| declared.versions.iter().map(String::as_str).collect())
+            .flat_map(|declared| declared.versions.iter().map(String::as_str))
             .collect();
-        let services: Vec<Service<'_, B>> = self
-            .declared
-            .iter()
-            .zip(&versions)
-            .map(|(declared, versions)| Service::new(declared.binding, versions))
-            .collect();
+        let service = named.map(|declared| Service::new(declared.binding, &versions));
+        let services = service.as_slice();
         let (chat, id) = (item.chat, item.id);
         let unanswered = |why| Output::Event(Event::Unanswered { chat, item: id, why });
         loop {
             let out = &mut self.scratch;
-            match self.responder.handle_command(self.now, item, &services, out) {
+            match self.responder.handle_command(self.now, item, services, out) {
                 Ok(Received::Request(request)) if self.is_stopping => {
                     let (sender, reason) = (item.sender, Failure::Stopping.reason());
                     // The command was just accepted, so its token is good and an error fits.

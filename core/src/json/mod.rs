@@ -39,6 +39,8 @@ pub(crate) use scan::{Read, Seen, Unread, Unreadable, Visited, name_of};
 use write::hex;
 #[cfg(feature = "alloc")]
 pub use write::to_text;
+#[cfg(feature = "alloc")]
+pub(crate) use write::to_text_through;
 pub(crate) use write::{INT_LEN, escape, int, write_string};
 pub use write::{Writer, compact};
 
@@ -438,6 +440,17 @@ pub struct Elements<'a> {
     scanner: Scanner<'a>,
 }
 
+impl<'a> Elements<'a> {
+    /// The elements of an array that follow the first one, which is known.
+    pub(crate) fn after(array: Value<'a>, first: Value<'a>) -> Self {
+        let end = offset_in(array.text, first.text).saturating_add(first.text.len());
+        let stop = array.text.len().saturating_sub(1);
+        let mut scanner = Scanner::new(array.text.get(end..stop).unwrap_or_default());
+        scanner.comma();
+        Self { scanner }
+    }
+}
+
 impl<'a> Iterator for Elements<'a> {
     type Item = Value<'a>;
 
@@ -509,17 +522,32 @@ impl<'a> Str<'a> {
     pub fn decode<'o>(&self, out: &'o mut [u8]) -> Result<&'o str, BufferTooSmall> {
         let mut writer = Writer::new(out);
         let mut chars = self.chars();
-        // What stands between the escapes is copied as it is.
-        while let Some((clean, _)) = chars.rest.split_once('\\') {
+        loop {
+            // What stands between the escapes is copied as it is: in a well-formed string nothing
+            // else is special.
+            let left = string::first_special(chars.rest.as_bytes()).len();
+            let (clean, escape) = chars
+                .rest
+                .split_at_checked(chars.rest.len().wrapping_sub(left))
+                .unwrap_or_default();
             writer.raw(clean);
-            chars.rest = chars.rest.get(clean.len()..).unwrap_or_default();
+            let short = match escape.as_bytes() {
+                [b'\\', b'"', ..] => "\"",
+                [b'\\', b'\\', ..] => "\\",
+                [b'\\', b'n', ..] => "\n",
+                _ => "",
+            };
+            if !short.is_empty() {
+                writer.raw(short);
+                chars.rest = escape.get(2..).unwrap_or_default();
+                continue;
+            }
+            chars.rest = escape;
             match chars.next() {
                 Some(char) => writer.raw(char.encode_utf8(&mut [0; 4])),
-                // The string is well formed, so an escape is whole.
                 None => break,
             };
         }
-        writer.raw(chars.rest);
         writer.finish()
     }
 }

@@ -376,6 +376,39 @@ impl<'a> Unread<'a> {
         }
     }
 
+    /// Reads it; if it is an array, its first element is left to `element`, which reads it and
+    /// returns it.
+    #[inline(always)]
+    pub(crate) fn read_first(
+        self,
+        element: impl FnOnce(Unread<'a>) -> Result<Read<'a>, Unreadable>,
+    ) -> Result<Read<'a>, Unreadable> {
+        let [b'[', rest @ ..] = self.rest else { return self.read() };
+        if self.depth == MAX_DEPTH {
+            return self.read();
+        }
+        let (text, depth) = (self.text, self.depth.wrapping_add(1));
+        let rest = white_space(rest);
+        if let [b']', rest @ ..] = rest {
+            return Ok(self.until(rest, false));
+        }
+        let mut read = element(Unread { text, rest, depth })?;
+        loop {
+            match white_space(read.rest) {
+                [b',', next @ ..] => {
+                    read = Unread { text, rest: white_space(next), depth }.read()?;
+                }
+                [b']', rest @ ..] => return Ok(self.until(rest, false)),
+                rest => return Err(Unreadable(Stop::unexpected(rest))),
+            }
+        }
+    }
+
+    /// A value that has been read, to be looked into.
+    pub(crate) fn again(value: Value<'a>) -> Self {
+        Self { text: value.get(), rest: value.get().as_bytes(), depth: 0 }
+    }
+
     #[inline(always)]
     fn until(&self, rest: &'a [u8], plain: bool) -> Read<'a> {
         let value = Value::new(span(self.text, self.rest.len(), rest.len()));
@@ -672,8 +705,31 @@ mod tests {
     }
 
     #[test]
+    fn the_first_element_is_left_to_the_reader() {
+        for (text, expected) in [
+            ("[1]", Some("1")),
+            ("[ {\"a\":[2]} , 3,[4] ]", Some("{\"a\":[2]}")),
+            ("[]", None),
+            ("[ ]", None),
+            ("{\"a\":1}", None),
+            ("\"[\"", None),
+        ] {
+            let mut first = None;
+            let whole = Unread::whole(text, |value| {
+                value.read_first(|value| {
+                    let read = value.read()?;
+                    first = Some(read.seen.value.get());
+                    Ok(read)
+                })
+            });
+            assert_eq!((whole.unwrap().get(), first), (text, expected));
+        }
+    }
+
+    #[test]
     fn an_error_is_the_same_however_the_text_is_read() {
         let deep = |levels: usize| format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));
+        let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
         let mut texts: Vec<String> = [
             "",
             "{",
@@ -695,12 +751,19 @@ mod tests {
             "{a:1}",
             "[1,]",
             "[{\"a\":}]",
+            "[",
+            "[1",
+            "[1 2]",
+            "[1,2",
+            "[1,2}",
+            "[1,,2]",
             "\u{feff}{}",
             " { \"a\" : { \"b\" : [ { } , 1 ] } , \"c\" : null } ",
         ]
         .map(String::from)
         .to_vec();
         texts.extend([127, 128, 129].map(deep));
+        texts.extend([127, 128, 129].map(nested));
         for text in texts {
             let read = |levels| {
                 let mut scanner = Scanner::new(&text);
@@ -719,6 +782,11 @@ mod tests {
             });
             let value = value.map(|value| value.get());
             assert_eq!(value, expected, "{text} member by member");
+            let value = Unread::whole(&text, |value| {
+                value.read_first(|value| value.read_first(|value| value.read()))
+            });
+            let value = value.map(|value| value.get());
+            assert_eq!(value, expected, "{text} element by element");
         }
     }
 }

@@ -127,6 +127,25 @@ pub fn to_text(write: impl Fn(&mut Writer<'_>)) -> alloc::string::String {
     alloc::string::String::from_utf8(bytes).unwrap_or_default()
 }
 
+/// As [`to_text`], through a buffer that is kept for the next one: nearly always `write` is called
+/// once then.
+#[cfg(feature = "alloc")]
+pub(crate) fn to_text_through(
+    buffer: &mut alloc::vec::Vec<u8>,
+    write: impl Fn(&mut Writer<'_>),
+) -> alloc::string::String {
+    let mut writer = Writer::new(buffer);
+    write(&mut writer);
+    let needed = writer.needed();
+    if needed > buffer.len() {
+        buffer.resize(needed, 0);
+        write(&mut Writer::new(buffer));
+    }
+    let written = buffer.get(..needed).unwrap_or_default();
+    // Only whole strings were written.
+    core::str::from_utf8(written).unwrap_or_default().into()
+}
+
 /// Shows a JSON text in pieces, without the white space between its values. A text that is no JSON
 /// loses what would be white space there.
 ///
@@ -232,6 +251,26 @@ mod tests {
         let mut writer = Writer::new(&mut buffer);
         write(&mut writer);
         writer.finish().unwrap().into()
+    }
+
+    #[cfg(feature = "alloc")]
+    #[test]
+    fn a_buffer_that_is_kept_grows_with_what_is_written() {
+        let mut buffer = alloc::vec::Vec::new();
+        for (text, len) in [("ab", 4), ("a", 4), ("\"", 4), ("abc", 5), ("", 5)] {
+            let written = to_text_through(&mut buffer, |out| {
+                out.string(text);
+            });
+            assert_eq!(
+                (written, buffer.len()),
+                (
+                    to_text(|out| {
+                        out.string(text);
+                    }),
+                    len
+                )
+            );
+        }
     }
 
     #[test]

@@ -432,6 +432,17 @@ impl<'c> Command<'c> {
         Ok(crate::json::to_text(|writer| self.frame_to(corr_id, writer)))
     }
 
+    /// The same, written in a buffer that is kept for the next one.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn frame_through(
+        &self,
+        corr_id: &str,
+        buffer: &mut alloc::vec::Vec<u8>,
+    ) -> Result<alloc::string::String, CommandError> {
+        self.check()?;
+        Ok(crate::json::to_text_through(buffer, |writer| self.frame_to(corr_id, writer)))
+    }
+
     fn frame_to(&self, corr_id: &str, writer: &mut Writer<'_>) {
         writer.raw("{\"corrId\":").string(corr_id).raw(",\"cmd\":\"");
         self.write_to(&mut Out::new(writer, true));

@@ -2,13 +2,13 @@
 
 use core::fmt;
 
-use super::pick::{ShapeError, pick, tag, word};
+use super::pick::{Picked, Reading, ShapeError, known, pick, pick_reading, tag, word};
 use super::{Group, Member};
 use crate::chat::size::MAX_RECEIVE_MENTIONS;
 use crate::chat::{
     Chat, ContactId, IdTooLong, Item, ItemId, Me, MemberId, Mention, Quoted, Sender,
 };
-use crate::json::{BufferTooSmall, Members, Object, Str, Value};
+use crate::json::{BufferTooSmall, Members, Object, Str, Unread, Value};
 
 /// Who sent an item: the core's `chatDir`.
 ///
@@ -34,9 +34,13 @@ pub enum Direction<'f> {
 }
 
 impl<'f> Direction<'f> {
-    fn read(object: Option<Object<'f>>) -> Result<Self, ShapeError> {
-        let Some(object) = object else { return Ok(Self::Other) };
-        let found = pick(object, ["type", "groupMember"])?;
+    fn reading(value: Unread<'f>) -> Reading<'f, Self> {
+        let (read, found) =
+            pick_reading(value, ["\"type\":", "\"groupMember\":"], |_, value| value.read())?;
+        Ok((read, found.and_then(Self::of)))
+    }
+
+    fn of(found: Picked<'f, 2>) -> Result<Self, ShapeError> {
         Ok(match &*word(found.str(0)) {
             "directSnd" => Self::DirectSent,
             "directRcv" => Self::DirectReceived,
@@ -116,13 +120,25 @@ pub struct ItemQuote<'f> {
 }
 
 impl<'f> ItemQuote<'f> {
-    fn read(object: Object<'f>) -> Result<Self, ShapeError> {
-        let found = pick(object, ["chatDir", "itemId", "sharedMsgId"])?;
-        Ok(Self {
-            direction: Direction::read(found.object(0))?,
-            item: found.int(1).map(ItemId),
-            shared_msg_id: found.str(2),
-        })
+    fn reading(value: Unread<'f>) -> Reading<'f, Self> {
+        let mut direction = Ok(Direction::Other);
+        let keys = ["\"chatDir\":", "\"itemId\":", "\"sharedMsgId\":"];
+        let (read, found) = pick_reading(value, keys, |place, value| {
+            if place != 0 {
+                return value.read();
+            }
+            let read;
+            (read, direction) = Direction::reading(value)?;
+            Ok(read)
+        })?;
+        let quote = found.and_then(|found| {
+            Ok(Self {
+                direction: direction?,
+                item: found.int(1).map(ItemId),
+                shared_msg_id: found.str(2),
+            })
+        });
+        Ok((read, quote))
     }
 }
 
@@ -220,52 +236,125 @@ pub struct ChatItem<'f> {
 impl<'f> ChatItem<'f> {
     /// An `AChatItem`: the item with its conversation.
     pub(super) fn read(object: Object<'f>) -> Result<Self, ShapeError> {
-        let found = pick(object, ["chatInfo", "chatItem"])?;
-        Self::read_in(&ChatInfo::read(found.need_object(0)?)?, found.need_object(1)?)
+        known(object, Self::reading)
     }
 
     pub(super) fn element(value: Value<'f>) -> Result<Self, ShapeError> {
         Self::read(value.as_object().ok_or(ShapeError::new("chatItems"))?)
     }
 
+    /// As [`element`](Self::element), while it is read.
+    pub(super) fn element_reading(value: Unread<'f>) -> Reading<'f, Self> {
+        let (read, item) = Self::reading(value)?;
+        let is_object = read.seen.value.as_object().is_some();
+        Ok((read, if is_object { item } else { Err(ShapeError::new("chatItems")) }))
+    }
+
     /// An item without its conversation, which is known.
     pub(super) fn read_in(info: &ChatInfo<'f>, object: Object<'f>) -> Result<Self, ShapeError> {
-        let found = pick(object, ["chatDir", "meta", "content", "quotedItem", "mentions"])?;
-        let meta = pick(
-            found.need_object(1)?,
-            [
-                "itemId",
-                "itemSharedMsgId",
-                "itemTs",
-                "itemStatus",
-                "itemEdited",
-                "itemDeleted",
-                "itemLive",
-                "itemTimed",
-            ],
-        )?;
-        let ttl = meta.object(7).and_then(|timed| pick(timed, ["ttl"]).ok()?.int(0));
-        let content = found.object(2).and_then(|content| pick(content, ["msgContent"]).ok());
-        let message = content.and_then(|content| content.object(0));
-        let message = message.and_then(|message| pick(message, ["type", "text"]).ok());
-        let text = message.filter(|message| &*word(message.str(0)) == "text");
-        Ok(Self {
-            chat: info.chat,
-            group: info.group,
-            is_scoped: info.is_scoped,
-            direction: Direction::read(found.object(0))?,
-            id: ItemId(meta.need_int(0)?),
-            shared_msg_id: meta.str(1),
-            time: meta.str(2),
-            status: ItemStatus::of(&word(meta.object(3).and_then(tag))),
-            is_edited: meta.is(4),
-            is_deleted: meta.value(5).is_some(),
-            is_live: meta.is(6),
-            ttl: ttl.and_then(|seconds| u64::try_from(seconds).ok()),
-            text: text.and_then(|message| message.str(1)),
-            quote: found.object(3).map(ItemQuote::read).transpose()?,
-            mentions: Mentions { members: found.object(4).map(|mentions| mentions.members()) },
-        })
+        known(object, Self::reading_alone).map(|item| item.within(info))
+    }
+
+    /// An `AChatItem`, while it is read.
+    pub(super) fn reading(value: Unread<'f>) -> Reading<'f, Self> {
+        let (mut info, mut item) = (None, None);
+        let (read, found) =
+            pick_reading(value, ["\"chatInfo\":", "\"chatItem\":"], |place, value| {
+                let read;
+                if place == 0 {
+                    let of;
+                    (read, of) = ChatInfo::reading(value)?;
+                    info = Some(of);
+                } else {
+                    let alone;
+                    (read, alone) = Self::reading_alone(value)?;
+                    item = Some(alone);
+                }
+                Ok(read)
+            })?;
+        let item = found.and_then(|found| {
+            found.need_object(0)?;
+            let info = info.ok_or(ShapeError::new("chatInfo"))??;
+            found.need_object(1)?;
+            Ok(item.ok_or(ShapeError::new("chatItem"))??.within(&info))
+        });
+        Ok((read, item))
+    }
+
+    fn within(mut self, info: &ChatInfo<'f>) -> Self {
+        (self.chat, self.group, self.is_scoped) = (info.chat, info.group, info.is_scoped);
+        self
+    }
+
+    /// An item without its conversation, while it is read.
+    fn reading_alone(value: Unread<'f>) -> Reading<'f, Self> {
+        let (mut direction, mut meta) = (Ok(Direction::Other), None);
+        let (mut message, mut quote) = (None, None);
+        let keys =
+            ["\"chatDir\":", "\"meta\":", "\"content\":", "\"quotedItem\":", "\"mentions\":"];
+        let (read, found) = pick_reading(value, keys, |place, value| match place {
+            0 => {
+                let read;
+                (read, direction) = Direction::reading(value)?;
+                Ok(read)
+            }
+            1 => {
+                let keys = [
+                    "\"itemId\":",
+                    "\"itemSharedMsgId\":",
+                    "\"itemTs\":",
+                    "\"itemStatus\":",
+                    "\"itemEdited\":",
+                    "\"itemDeleted\":",
+                    "\"itemLive\":",
+                    "\"itemTimed\":",
+                ];
+                let (read, found) = pick_reading(value, keys, |_, value| value.read())?;
+                meta = Some(found);
+                Ok(read)
+            }
+            2 => {
+                let (read, _) = pick_reading(value, ["\"msgContent\":"], |_, value| {
+                    let (read, found) =
+                        pick_reading(value, ["\"type\":", "\"text\":"], |_, value| value.read())?;
+                    // One that stands there twice is none.
+                    message = if message.is_none() { Some(found.ok()) } else { Some(None) };
+                    Ok(read)
+                })?;
+                Ok(read)
+            }
+            3 => {
+                let (read, of) = ItemQuote::reading(value)?;
+                quote = Some(of);
+                Ok(read)
+            }
+            _ => value.read(),
+        })?;
+        let item = found.and_then(|found| {
+            found.need_object(1)?;
+            let meta = meta.ok_or(ShapeError::new("meta"))??;
+            let ttl = meta.object(7).and_then(|timed| pick(timed, ["ttl"]).ok()?.int(0));
+            let text = message.flatten().filter(|message| &*word(message.str(0)) == "text");
+            let quote = quote.filter(|_| found.object(3).is_some());
+            Ok(Self {
+                chat: None,
+                group: None,
+                is_scoped: false,
+                direction: direction?,
+                id: ItemId(meta.need_int(0)?),
+                shared_msg_id: meta.str(1),
+                time: meta.str(2),
+                status: ItemStatus::of(&word(meta.object(3).and_then(tag))),
+                is_edited: meta.is(4),
+                is_deleted: meta.value(5).is_some(),
+                is_live: meta.is(6),
+                ttl: ttl.and_then(|seconds| u64::try_from(seconds).ok()),
+                text: text.and_then(|message| message.str(1)),
+                quote: quote.transpose()?,
+                mentions: Mentions { members: found.object(4).map(|mentions| mentions.members()) },
+            })
+        });
+        Ok((read, item))
     }
 
     /// Bytes that [`decode`](Self::decode) needs at most.
@@ -462,21 +551,38 @@ pub(super) struct ChatInfo<'f> {
 
 impl<'f> ChatInfo<'f> {
     pub(super) fn read(object: Object<'f>) -> Result<Self, ShapeError> {
-        let found = pick(object, ["type", "contact", "groupInfo", "groupChatScope"])?;
-        let mut info = Self { chat: None, group: None, is_scoped: found.value(3).is_some() };
-        match &*word(found.str(0)) {
-            "direct" => {
-                let contact = pick(found.need_object(1)?, ["contactId"])?;
-                info.chat = Some(Chat::Direct(ContactId(contact.need_int(0)?)));
+        known(object, Self::reading)
+    }
+
+    fn reading(value: Unread<'f>) -> Reading<'f, Self> {
+        let mut contact = None;
+        let keys = ["\"type\":", "\"contact\":", "\"groupInfo\":", "\"groupChatScope\":"];
+        let (read, found) = pick_reading(value, keys, |place, value| {
+            if place != 1 {
+                return value.read();
             }
-            "group" => {
-                let group = Group::read(found.need_object(2)?)?;
-                info.chat = Some(Chat::Group(group.id));
-                info.group = Some(group);
+            let (read, found) = pick_reading(value, ["\"contactId\":"], |_, value| value.read())?;
+            contact = Some(found);
+            Ok(read)
+        })?;
+        let info = found.and_then(|found| {
+            let mut info = Self { chat: None, group: None, is_scoped: found.value(3).is_some() };
+            match &*word(found.str(0)) {
+                "direct" => {
+                    found.need_object(1)?;
+                    let contact = contact.ok_or(ShapeError::new("contact"))??;
+                    info.chat = Some(Chat::Direct(ContactId(contact.need_int(0)?)));
+                }
+                "group" => {
+                    let group = Group::read(found.need_object(2)?)?;
+                    info.chat = Some(Chat::Group(group.id));
+                    info.group = Some(group);
+                }
+                _ => {}
             }
-            _ => {}
-        }
-        Ok(info)
+            Ok(info)
+        });
+        Ok((read, info))
     }
 }
 

@@ -42,7 +42,7 @@ pub use people::{Contact, Group, Member, Peer, User};
 pub use pick::{List, ShapeError};
 
 use super::error::CoreError;
-use crate::json::{self, Found, Object, Str, Value};
+use crate::json::{self, Elements, Found, Object, Str, Value};
 use pick::{pick, tag};
 
 /// The largest frame that is read, in bytes: 16 MiB. A page of a hundred messages with their
@@ -100,12 +100,22 @@ impl core::error::Error for FrameError {}
 /// assert!(frame.tag() == *"somethingNew");
 /// assert!(matches!(frame.body(), Ok(Body::Unknown)));
 /// ```
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Frame<'f> {
     corr_id: Option<Str<'f>>,
     tag: Str<'f>,
     object: Object<'f>,
     is_error: bool,
+    items: Option<Items<'f>>,
+}
+
+/// The member `chatItems` of a response, whose first element was read on the way: nearly every
+/// frame of a bot's has it, and has one element.
+#[derive(Clone)]
+struct Items<'f> {
+    list: Value<'f>,
+    first: Value<'f>,
+    item: Result<ChatItem<'f>, ShapeError>,
 }
 
 impl<'f> Frame<'f> {
@@ -119,23 +129,39 @@ impl<'f> Frame<'f> {
             return Err(FrameError::TooLarge { len, limit });
         }
         // The usual frame is known after one pass: `corrId`, and `resp` with its `type`.
-        let (mut corr_id, mut response, mut tag) = (Found::default(), Found::default(), None);
-        let mut inner = None;
-        let object = Object::parse_deep(text, 2, &mut |seen| {
-            if seen.depth == 2 {
-                if seen.is("type") {
-                    // A second one leaves open what it is.
-                    inner = if inner.is_none() { Some(seen.value().as_str()) } else { Some(None) };
+        let (mut corr_id, mut response) = (Found::default(), Found::default());
+        let (mut tag, mut items) = (None, None);
+        let object = Object::parse_members(text, ["\"corrId\":", "\"resp\":"], |place, value| {
+            if place != Some(1) {
+                let read = value.read()?;
+                if place == Some(0) {
+                    corr_id.add(read.seen.value);
                 }
-                return;
+                return Ok(read);
             }
-            if seen.is("corrId") {
-                corr_id.add(seen.value());
-            } else if seen.is("resp") {
-                response.add(seen.value());
-                tag = inner.flatten();
-            }
-            inner = None;
+            let (mut kind, mut list, mut first) = (Found::default(), Found::default(), None);
+            let read = value.read_members(["\"type\":", "\"chatItems\":"], |place, value| {
+                if place != Some(1) {
+                    let read = value.read()?;
+                    if place == Some(0) {
+                        kind.add(read.seen);
+                    }
+                    return Ok(read);
+                }
+                let read = value.read_first(|value| {
+                    let (read, item) = ChatItem::element_reading(value)?;
+                    first = Some((read.seen.value, item));
+                    Ok(read)
+                })?;
+                list.add(read.seen.value);
+                Ok(read)
+            })?;
+            response.add(read.seen.value);
+            // A second one leaves open what it is.
+            tag = kind.get().ok().flatten().and_then(|kind| kind.as_str());
+            let list = list.get().ok().flatten();
+            items = list.zip(first).map(|(list, (first, item))| Items { list, first, item });
+            Ok(read)
         });
         let object = object.map_err(FrameError::Json)?;
         let once = |found: Found<Value<'f>>| found.get().map_err(|_| FrameError::NoResponse);
@@ -143,7 +169,7 @@ impl<'f> Frame<'f> {
         match (response.and_then(|response| response.as_object()), tag) {
             (Some(object), Some(tag)) => {
                 let corr_id = corr_id.and_then(|id| id.as_str());
-                Ok(Self { corr_id, tag, object, is_error: false })
+                Ok(Self { corr_id, tag, object, is_error: false, items })
             }
             _ => Self::of(object),
         }
@@ -168,7 +194,7 @@ impl<'f> Frame<'f> {
         let response = found.object(1).unwrap_or(object);
         let response_type = tag(response);
         if let Some(tag) = response_type {
-            return Ok(Self { corr_id, tag, object: response, is_error: false });
+            return Ok(Self { corr_id, tag, object: response, is_error: false, items: None });
         }
         let inside = pick(response, ["Right", "result", "Left", "error"])
             .map_err(|_| FrameError::NoResponse)?;
@@ -178,7 +204,7 @@ impl<'f> Frame<'f> {
             None => (inside.object(3).ok_or(FrameError::NoResponse)?, true),
         };
         let tag = tag(object).ok_or(FrameError::NoResponse)?;
-        Ok(Self { corr_id, tag, object, is_error })
+        Ok(Self { corr_id, tag, object, is_error, items: None })
     }
 
     /// Which command it answers; `None` for an event.
@@ -218,9 +244,14 @@ impl<'f> Frame<'f> {
     /// # Errors
     /// [`ShapeError`] when its type is known and its shape is not.
     pub fn body(&self) -> Result<Body<'f>, ShapeError> {
-        match self.error() {
-            Some(error) => Ok(Body::Error(error)),
-            None => Body::read(self.tag, self.object),
+        match (self.error(), &self.items) {
+            (Some(error), _) => Ok(Body::Error(error)),
+            (None, Some(items)) if self.tag == *"newChatItems" => {
+                let rest = Elements::after(items.list, items.first);
+                let list = List::after(items.item.clone(), rest, ChatItem::element);
+                Ok(Body::NewChatItems(list))
+            }
+            (None, _) => Body::read(self.tag, self.object),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::json::{Elements, Object, Str, Value};
+use crate::json::{Elements, Object, Read, Str, Unread, Unreadable, Value, name_of};
 
 /// A response or an event whose type is known and whose shape is not: a member that it has to
 /// have is missing, is of another kind, or stands there twice.
@@ -51,18 +51,67 @@ pub(super) fn pick<'f, const N: usize>(
             }
         }
     }
-    Ok(Picked { names, values })
+    Ok(Picked { names: Names::Plain(names), values })
+}
+
+/// Something that is made of a value while that is read, or what it lacks for that. So a frame is
+/// passed over once, however deep what matters lies in it.
+pub(super) type Reading<'f, T> = Result<(Read<'f>, Result<T, ShapeError>), Unreadable>;
+
+/// As [`pick`], while the object is read; the values of these members are left to `inside`, which
+/// reads them and may look into them. `keys` are the names with their quotes and the colon.
+#[inline(always)]
+pub(super) fn pick_reading<'f, const N: usize>(
+    object: Unread<'f>,
+    keys: [&'static str; N],
+    mut inside: impl FnMut(usize, Unread<'f>) -> Result<Read<'f>, Unreadable>,
+) -> Reading<'f, Picked<'f, N>> {
+    let (mut values, mut twice) = ([None; N], None);
+    let read = object.read_members(keys, |place, value| {
+        let Some(place) = place else { return value.read() };
+        let read = inside(place, value)?;
+        if values.get_mut(place).is_some_and(|slot| slot.replace(read.seen.value).is_some()) {
+            twice = twice.or(keys.get(place));
+        }
+        Ok(read)
+    })?;
+    let found = match twice {
+        Some(key) => Err(ShapeError::new(name_of(key))),
+        None => Ok(Picked { names: Names::Keys(keys), values }),
+    };
+    Ok((read, found))
+}
+
+/// What is made of an object that was read before.
+pub(super) fn known<'f, T>(
+    object: Object<'f>,
+    reading: impl FnOnce(Unread<'f>) -> Reading<'f, T>,
+) -> Result<T, ShapeError> {
+    // It is known to be well formed.
+    let unreadable = |_| ShapeError::new("chatItem");
+    reading(Unread::again(object.as_value())).map_err(unreadable)?.1
+}
+
+/// The names that were looked for: as they are, or with their quotes and the colon.
+enum Names<const N: usize> {
+    Plain([&'static str; N]),
+    Keys([&'static str; N]),
 }
 
 /// What [`pick`] has found.
 pub(super) struct Picked<'f, const N: usize> {
-    names: [&'static str; N],
+    names: Names<N>,
     values: [Option<Value<'f>>; N],
 }
 
 impl<'f, const N: usize> Picked<'f, N> {
     fn name(&self, place: usize) -> &'static str {
-        self.names.get(place).copied().unwrap_or_default()
+        let (names, is_keys) = match &self.names {
+            Names::Plain(names) => (names, false),
+            Names::Keys(keys) => (keys, true),
+        };
+        let name = names.get(place).copied().unwrap_or_default();
+        if is_keys { name_of(name) } else { name }
     }
 
     /// What was found at this place.
@@ -149,6 +198,8 @@ pub(super) fn tag(object: Object<'_>) -> Option<Str<'_>> {
 /// ```
 #[derive(Clone)]
 pub struct List<'f, T> {
+    /// The first element, if it was read before the list was taken.
+    first: Option<Result<T, ShapeError>>,
     elements: Elements<'f>,
     read: fn(Value<'f>) -> Result<T, ShapeError>,
 }
@@ -158,7 +209,16 @@ impl<'f, T> List<'f, T> {
         elements: Elements<'f>,
         read: fn(Value<'f>) -> Result<T, ShapeError>,
     ) -> Self {
-        Self { elements, read }
+        Self { first: None, elements, read }
+    }
+
+    /// With a first element that has been read, and those after it.
+    pub(super) fn after(
+        first: Result<T, ShapeError>,
+        elements: Elements<'f>,
+        read: fn(Value<'f>) -> Result<T, ShapeError>,
+    ) -> Self {
+        Self { first: Some(first), elements, read }
     }
 }
 
@@ -166,12 +226,16 @@ impl<T> Iterator for List<'_, T> {
     type Item = Result<T, ShapeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.elements.next().map(self.read)
+        match self.first.take() {
+            Some(first) => Some(first),
+            None => self.elements.next().map(self.read),
+        }
     }
 }
 
 impl<T> fmt::Debug for List<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("List").field("left", &self.elements.clone().count()).finish()
+        let left = self.elements.clone().count().saturating_add(usize::from(self.first.is_some()));
+        f.debug_struct("List").field("left", &left).finish()
     }
 }

@@ -6,7 +6,9 @@ use crate::chat::{
 use crate::profile::PeerType;
 use crate::simplex::error::CoreErrorKind;
 use crate::simplex::{ContactRequestId, CoreVersion, UserId};
+use std::format;
 use std::string::{String, ToString};
+use std::vec;
 use std::vec::Vec;
 
 macro_rules! vector {
@@ -378,4 +380,37 @@ fn debug_shows_no_text() {
     let frame = vector!("new-item-direct");
     let shown = std::format!("{frame:?} {:?} {:?}", frame.body(), items(&frame));
     assert!(!shown.contains("_call") && !shown.contains("jsonrpc"), "{shown}");
+}
+
+#[test]
+fn the_items_of_a_frame_are_read_whatever_stands_where() {
+    let item = |id: i64| {
+        format!(
+            r#"{{"chatItem":{{"content":{{"msgContent":{{"text":"t","type":"text"}}}},"meta":{{"itemId":{id}}}}},"chatInfo":{{"type":"direct","contact":{{"x":[1],"contactId":3}}}}}}"#
+        )
+    };
+    let read = |items: &str| {
+        let text = format!(r#"{{"resp":{{"chatItems":{items},"type":"newChatItems"}}}}"#);
+        match Frame::parse(&text).unwrap().body() {
+            Ok(Body::NewChatItems(list)) => Ok(list
+                .map(|item| item.map(|item| (item.id.0, item.chat)).map_err(|error| error.member))
+                .collect::<Vec<_>>()),
+            Ok(body) => panic!("{body:?}"),
+            Err(error) => Err(error.member),
+        }
+    };
+    let chat = Some(Chat::Direct(ContactId(3)));
+    let (one, two) = (item(1), item(2));
+    assert_eq!(read("[]"), Ok(vec![]));
+    assert_eq!(read(&format!("[{one}]")), Ok(vec![Ok((1, chat))]));
+    assert_eq!(
+        read(&format!("[ 7 , {one},{{}} , {two} ]")),
+        Ok(vec![Err("chatItems"), Ok((1, chat)), Err("chatInfo"), Ok((2, chat))])
+    );
+    assert_eq!(read("7"), Err("chatItems"));
+    assert_eq!(read(&format!(r#"[{one}],"chatItems":[{two}]"#)), Err("chatItems"));
+    let twice = one.replace(r#""itemId":1"#, r#""itemId":1,"itemId":1"#);
+    assert_eq!(read(&format!("[{twice},{two}]")), Ok(vec![Err("itemId"), Ok((2, chat))]));
+    let twice = one.replace(r#""contactId":3"#, r#""contactId":3,"contactId":3"#);
+    assert_eq!(read(&format!("[{twice}]")), Ok(vec![Err("contactId")]));
 }

@@ -45,8 +45,8 @@ pub struct SessionConfig {
     /// before it takes it for not sent; two seconds by default, from the first look on.
     pub settle: Duration,
     /// How many commands are sent on the connection of conversations before the first of them is
-    /// answered; 16 by default. The core works on one at a time, so this saves the way back and
-    /// forth.
+    /// answered; 64 by default. The core works on one at a time, so this saves the way back and
+    /// forth, and lets many pass the socket at once.
     pub max_in_flight: usize,
     /// How many commands wait to be sent on a connection; 1,024 by default. Answers to commands of
     /// others are taken beyond it: there are no more of them than open commands.
@@ -103,7 +103,7 @@ impl Default for SessionConfig {
             connect_timeout: Duration::from_secs(10),
             answer_timeout: Duration::from_secs(30),
             settle: Duration::from_secs(2),
-            max_in_flight: 16,
+            max_in_flight: 64,
             max_queued: 1_024,
             max_outputs: 1_024,
             max_chats: 16_384,

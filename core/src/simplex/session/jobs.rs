@@ -2,12 +2,13 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::output::CommandId;
 use super::publish::Publication;
 use crate::chat::session::Message;
 use crate::chat::{Chat, GroupId, ItemId};
-use crate::json::Object;
+use crate::json::{Object, Writer};
 use crate::rpc::{RequestId, ServiceCallId};
 use crate::simplex::UserId;
 use crate::simplex::command::{
@@ -162,25 +163,33 @@ pub(super) enum Job {
 }
 
 impl Job {
-    /// The frame that carries it.
+    /// The frame that carries it, written in a buffer that is kept for the next one.
     pub(super) fn frame(
         &self,
-        corr_id: &str,
+        corr_id: u64,
         user: UserId,
         page: u32,
+        buffer: &mut Vec<u8>,
     ) -> Result<String, CommandError> {
+        let mut digits = [0; 20];
+        let mut writer = Writer::new(&mut digits);
+        // A session that counts so far has sent for longer than there are computers.
+        writer.int(i64::try_from(corr_id).unwrap_or(i64::MAX));
+        let corr_id = writer.finish()?;
         match self {
-            Self::Start(step) => step.command().to_frame(corr_id),
+            Self::Start(step) => step.command().frame_through(corr_id, buffer),
             Self::Look(look) => {
                 let count = page;
                 let page = match look.after {
                     Some(item) => Page::After { item: ItemId(item.0.max(0)), count },
                     None => Page::Last { count },
                 };
-                Command::GetChat { chat: look.chat.into(), page }.to_frame(corr_id)
+                Command::GetChat { chat: look.chat.into(), page }.frame_through(corr_id, buffer)
             }
-            Self::Overview => Command::GetChats { user, count: OVERVIEW }.to_frame(corr_id),
-            Self::Members(group) => Command::Members(*group).to_frame(corr_id),
+            Self::Overview => {
+                Command::GetChats { user, count: OVERVIEW }.frame_through(corr_id, buffer)
+            }
+            Self::Members(group) => Command::Members(*group).frame_through(corr_id, buffer),
             Self::Message(message) => {
                 let mention = message.mention.as_ref();
                 let mention = mention.map(|(name, member)| (name.as_str(), *member));
@@ -188,7 +197,8 @@ impl Job {
                 composed.quotes = message.quotes;
                 let options = SendOptions::default();
                 let messages = &[composed];
-                Command::Send { to: message.chat.into(), options, messages }.to_frame(corr_id)
+                Command::Send { to: message.chat.into(), options, messages }
+                    .frame_through(corr_id, buffer)
             }
             Self::Request { target, text, timeout, .. } => {
                 // The session has written the envelope, so it is an object.
@@ -197,19 +207,22 @@ impl Job {
                 let sign_key = target.sign_key.as_deref().map(SignKey::new);
                 let (target, timeout) = (target.target(), Some(*timeout));
                 Command::ServiceRequest { user, target, timeout, sign_key, request }
-                    .to_frame(corr_id)
+                    .frame_through(corr_id, buffer)
             }
             Self::Response { request, text, .. } => {
                 let response =
                     Object::parse(text).map_err(|_| CommandError::Empty { part: Part::Raw })?;
                 let request_id = request.as_str();
-                Command::ServiceResponse { user, request_id, response }.to_frame(corr_id)
+                Command::ServiceResponse { user, request_id, response }
+                    .frame_through(corr_id, buffer)
             }
-            Self::Command { text, .. } => Command::Raw(text).to_frame(corr_id),
-            Self::Publish { write: Some((text, _)), .. } => Command::Raw(text).to_frame(corr_id),
+            Self::Command { text, .. } => Command::Raw(text).frame_through(corr_id, buffer),
+            Self::Publish { write: Some((text, _)), .. } => {
+                Command::Raw(text).frame_through(corr_id, buffer)
+            }
             Self::Publish { publication, write: None, .. } => match publication.group() {
-                Some(_) => Command::Groups(user).to_frame(corr_id),
-                None => Command::ActiveUser.to_frame(corr_id),
+                Some(_) => Command::Groups(user).frame_through(corr_id, buffer),
+                None => Command::ActiveUser.frame_through(corr_id, buffer),
             },
         }
     }

@@ -17,7 +17,7 @@ mod startup;
 mod tests;
 
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -135,7 +135,7 @@ pub struct Session<B> {
     journal: Journal,
     /// The time of day at a time of the driver's.
     clock: Option<(Instant, Timestamp)>,
-    /// Where items are decoded.
+    /// Where items are decoded and frames are written.
     scratch: Vec<u8>,
     now: Instant,
     /// Whether the session has been told what time it is.
@@ -532,7 +532,7 @@ impl<B: Binding> Session<B> {
                 self.last_corr_id = self.last_corr_id.wrapping_add(1);
                 let corr_id = self.last_corr_id;
                 let (user, page) = (self.user_id(), self.config.page);
-                match job.frame(&corr_id.to_string(), user, page) {
+                match job.frame(corr_id, user, page, &mut self.scratch) {
                     Ok(frame) => {
                         let (now, high) = (self.now, self.chats.high());
                         self.link(link).sent(now, InFlight { corr_id, job, high });
