@@ -193,14 +193,23 @@ impl<B: 'static> Handlers<B> {
     /// Waits until a task has ended; for ever if none runs. Dropping the future loses nothing.
     pub(super) async fn ended(&mut self) {
         match self.tasks.join_next_with_id().await {
-            // Its panic, if it was one, dropped the replier, which has answered.
-            Some(result) => {
-                let id = result.map_or_else(|error: JoinError| error.id(), |(id, ())| id);
-                if let Some(caller) = self.callers.remove(&id) {
-                    self.turns.done(&caller);
-                }
-            }
+            Some(result) => self.has_ended(result),
             None => core::future::pending().await,
+        }
+    }
+
+    /// Takes note of the tasks that have ended so far.
+    pub(super) fn note_ended(&mut self) {
+        while let Some(result) = self.tasks.try_join_next_with_id() {
+            self.has_ended(result);
+        }
+    }
+
+    fn has_ended(&mut self, result: Result<(Id, ()), JoinError>) {
+        // Its panic, if it was one, dropped the replier, which has answered.
+        let id = result.map_or_else(|error| error.id(), |(id, ())| id);
+        if let Some(caller) = self.callers.remove(&id) {
+            self.turns.done(&caller);
         }
     }
 

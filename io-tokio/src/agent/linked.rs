@@ -1,9 +1,9 @@
 //! A chat core as the agent's machine: its session, and the two connections that carry the
 //! session's frames.
 
-use core::future::{Future, pending, poll_fn};
+use core::future::{Future, poll_fn};
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 use std::sync::Arc;
 
 use agentwire_blocking::machine::{Learned, Step, learn, time_of_day};
@@ -20,6 +20,7 @@ use agentwire_core::simplex::{
 };
 use agentwire_core::time::Instant;
 use tokio::sync::{broadcast, watch};
+use tokio::time::{Sleep, sleep_until};
 
 use super::keeper::{Keep, Keeper};
 use super::machine::Machine;
@@ -59,8 +60,36 @@ pub(crate) struct Linked<B> {
     /// What the socket said last.
     error: Option<LinkError>,
     epoch: tokio::time::Instant,
+    alarm: Alarm,
     state: watch::Sender<CoreState>,
     events: broadcast::Sender<Arc<OwnedFrame>>,
+}
+
+/// A timer for deadlines that change with nearly every message, most of them to a later time: it is
+/// left at an earlier one, and goes off once too often.
+#[derive(Default)]
+struct Alarm {
+    sleep: Option<Pin<Box<Sleep>>>,
+    is_set: bool,
+}
+
+impl Alarm {
+    fn set(&mut self, deadline: tokio::time::Instant) {
+        match &mut self.sleep {
+            Some(sleep) if self.is_set && sleep.deadline() <= deadline => {}
+            Some(sleep) => sleep.as_mut().reset(deadline),
+            None => self.sleep = Some(Box::pin(sleep_until(deadline))),
+        }
+        self.is_set = true;
+    }
+
+    /// Ready when it goes off, once.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(sleep) = self.sleep.as_mut().filter(|_| self.is_set) else { return Poll::Pending };
+        ready!(sleep.as_mut().poll(cx));
+        self.is_set = false;
+        Poll::Ready(())
+    }
 }
 
 impl<B: Binding> Linked<B> {
@@ -76,6 +105,7 @@ impl<B: Binding> Linked<B> {
             held: None,
             error: None,
             epoch: tokio::time::Instant::now(),
+            alarm: Alarm::default(),
             state,
             events,
         }
@@ -113,9 +143,8 @@ impl<B: Binding> Linked<B> {
     }
 
     /// Hands in a frame, or keeps it until there is room.
-    fn hand_in(&mut self, which: Which, text: Utf8Bytes) {
+    fn hand_in(&mut self, now: Instant, which: Which, text: Utf8Bytes) {
         tracing::trace!(link = ?which, bytes = text.len(), "frame");
-        let now = self.clock();
         if self.session.handle_input(now, Input::Frame(which, &text)).is_err() {
             self.held = Some((which, text));
         }
@@ -123,14 +152,14 @@ impl<B: Binding> Linked<B> {
 
     /// Ready when something was handed in.
     fn poll_io(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut has_any = false;
+        let (now, mut has_any) = (self.clock(), false);
         for which in [Which::Chat, Which::Service] {
             for _ in 0..FRAMES {
                 // Nothing more is read before the session has taken what there is.
                 if self.held.is_some() {
                     return Poll::Ready(());
                 }
-                if self.poll_slot(which, cx).is_pending() {
+                if self.poll_slot(now, which, cx).is_pending() {
                     break;
                 }
                 has_any = true;
@@ -139,8 +168,7 @@ impl<B: Binding> Linked<B> {
         if has_any { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    fn poll_slot(&mut self, which: Which, cx: &mut Context<'_>) -> Poll<()> {
-        let now = self.clock();
+    fn poll_slot(&mut self, now: Instant, which: Which, cx: &mut Context<'_>) -> Poll<()> {
         match self.slot(which) {
             Slot::Off => return Poll::Pending,
             Slot::Opening(opening) => match opening.as_mut().poll(cx) {
@@ -154,7 +182,7 @@ impl<B: Binding> Linked<B> {
             },
             Slot::Up(link) => match link.poll_receive(cx) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(text)) => self.hand_in(which, text),
+                Poll::Ready(Ok(text)) => self.hand_in(now, which, text),
                 // The stream goes on after it; the session counts how often that happens.
                 Poll::Ready(Err(LinkError::Binary { len })) => {
                     let _ = self.session.handle_input(now, Input::Unreadable(which, len));
@@ -302,7 +330,7 @@ impl<B: Binding + Send + 'static> Machine<B> for Linked<B> {
         self.session.set_clock(now, time_of_day());
         self.session.handle_timeout(now);
         if let Some((which, text)) = self.held.take() {
-            self.hand_in(which, text);
+            self.hand_in(now, which, text);
         }
     }
 
@@ -338,17 +366,14 @@ impl<B: Binding + Send + 'static> Machine<B> for Linked<B> {
             return keeper.saved().await;
         }
         let until = until.map(|until| until.duration_since(Instant::ZERO));
-        let deadline = until.and_then(|span| self.epoch.checked_add(span));
-        let expired = async {
-            match deadline {
-                Some(deadline) => tokio::time::sleep_until(deadline).await,
-                None => pending().await,
-            }
-        };
-        tokio::select! {
-            () = poll_fn(|cx| self.poll_io(cx)) => {}
-            () = expired => {}
+        if let Some(deadline) = until.and_then(|span| self.epoch.checked_add(span)) {
+            self.alarm.set(deadline);
         }
+        poll_fn(|cx| match self.poll_io(cx) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => self.alarm.poll(cx),
+        })
+        .await;
     }
 
     async fn close(self) {

@@ -148,6 +148,8 @@ pub(crate) struct Agent<B, M> {
     handlers: Handlers<B>,
     /// Who waits to hear that its command has begun.
     begun: Vec<oneshot::Sender<bool>>,
+    /// Whether handlers have begun that have not had their turn.
+    has_begun: bool,
     is_stopping: bool,
     /// Whether a handle is left that could ask for something.
     has_handles: bool,
@@ -168,6 +170,7 @@ impl<B: Binding + Send + 'static, M: Machine<Guarded<B>>> Agent<B, M> {
             asked: HashMap::new(),
             handlers: Handlers::new(serve, limits),
             begun: Vec::new(),
+            has_begun: false,
             is_stopping: false,
             has_handles: true,
         }
@@ -182,13 +185,16 @@ impl<B: Binding + Send + 'static, M: Machine<Guarded<B>>> Agent<B, M> {
             self.machine.end();
             let Turn::Idle(timeout) = turn else {
                 yield_now().await;
-                for _ in 0..self.commands.len() {
-                    if let Ok(command) = self.commands.try_recv() {
-                        self.obey(command);
-                    }
-                }
+                self.catch_up();
                 continue;
             };
+            if core::mem::take(&mut self.has_begun) {
+                // What the handlers have to say at once goes out before more is read: so the core
+                // has something to do meanwhile.
+                yield_now().await;
+                self.catch_up();
+                continue;
+            }
             if self.is_stopping && self.machine.is_done() {
                 break;
             }
@@ -203,12 +209,24 @@ impl<B: Binding + Send + 'static, M: Machine<Guarded<B>>> Agent<B, M> {
                 () = self.handlers.ended() => {}
                 () = self.machine.wait(timeout) => {}
             }
+            self.catch_up();
         }
         let Self { machine, commands, handlers, .. } = self;
         // Nothing is taken any more: whoever asks is told so.
         drop(commands);
         handlers.detach();
         machine.close().await;
+    }
+
+    /// Does what the handles have asked for so far, and notes which handlers have ended: all of it
+    /// goes out together then.
+    fn catch_up(&mut self) {
+        for _ in 0..self.commands.len() {
+            if let Ok(command) = self.commands.try_recv() {
+                self.obey(command);
+            }
+        }
+        self.handlers.note_ended();
     }
 
     /// Takes the steps there are to take, up to a number of them.
@@ -258,7 +276,7 @@ impl<B: Binding + Send + 'static, M: Machine<Guarded<B>>> Agent<B, M> {
         loop {
             match self.handlers.begin_next() {
                 Next::None => return,
-                Next::Begun => {}
+                Next::Begun => self.has_begun = true,
                 Next::Refused(refused) => self.refuse(refused),
             }
         }

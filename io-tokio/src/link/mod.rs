@@ -62,8 +62,10 @@ pub struct Link {
     is_unflushed: bool,
     ping_after: Duration,
     silent_after: Duration,
-    /// When something arrived last.
+    /// When something had arrived last.
     heard: Instant,
+    /// Whether something has arrived since.
+    is_heard: bool,
     has_pinged: bool,
     alarm: Pin<Box<Sleep>>,
 }
@@ -82,6 +84,7 @@ impl Link {
             ping_after,
             silent_after,
             heard,
+            is_heard: false,
             has_pinged: false,
             alarm: Box::pin(sleep_until(heard + ping_after)),
         }
@@ -126,8 +129,7 @@ impl Link {
             let Some(message) = received else {
                 return Poll::Ready(Err(LinkError::Closed(None)));
             };
-            self.heard = Instant::now();
-            self.has_pinged = false;
+            self.is_heard = true;
             match message? {
                 Message::Text(text) => return Poll::Ready(Ok(text)),
                 Message::Binary(bytes) => {
@@ -163,6 +165,11 @@ impl Link {
 
     /// Ready when a ping was put into the queue, or the connection has been silent for too long.
     fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
+        if core::mem::take(&mut self.is_heard) {
+            // All that was there has been read: one look at the clock for all of it.
+            self.heard = Instant::now();
+            self.has_pinged = false;
+        }
         loop {
             ready!(self.alarm.as_mut().poll(cx));
             let silent = self.heard.elapsed();
