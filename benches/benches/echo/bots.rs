@@ -1,6 +1,7 @@
 //! The bots: each reads a command's text and number and answers with a message that quotes it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use agentwire_core::binding::Standard;
 use agentwire_core::chat::session::Declared;
@@ -10,6 +11,8 @@ use agentwire_tokio::link::Core;
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use simploxide_client::prelude::*;
+use simploxide_client::ws::{self, ClientResult};
 use tokio::net::TcpStream;
 use tokio_tungstenite::client_async;
 use tokio_tungstenite::tungstenite::Message;
@@ -32,7 +35,7 @@ struct Params<'f> {
 }
 
 /// The answer to a request.
-fn echo(request: &str) -> String {
+pub(crate) fn echo(request: &str) -> String {
     let asked: Asked<'_> = serde_json::from_str(request).expect("a request");
     answer(asked.id.get(), &asked.params.id)
 }
@@ -203,4 +206,23 @@ pub(crate) async fn serde_json(core: &ScriptedCore) {
 
 pub(crate) async fn unread(core: &ScriptedCore) {
     bare(core, search).await;
+}
+
+/// What its dispatcher runs for each event, in a task of its own.
+async fn quote(items: Arc<NewChatItems>, client: ws::Client) -> ClientResult<StreamEvents> {
+    for (chat, message, content) in items.chat_items.filter_messages() {
+        let text = content.text().map_or("", String::as_str);
+        if let Some(request) = text.strip_prefix("/_call a2a ") {
+            client.send_message(chat, echo(request)).reply_to(message).await?;
+        }
+    }
+    Ok(StreamEvents::Continue)
+}
+
+/// With simploxide-client, as its examples show it.
+pub(crate) async fn simploxide(core: &ScriptedCore) {
+    let (client, events) = ws::connect(&core.url).await.expect("a core that it knows");
+    client.send_raw("/_start main=on".into()).await.expect("an answer");
+    let _ = events.into_dispatcher(client).on(quote).dispatch().await;
+    unreachable!("the core holds the connection");
 }

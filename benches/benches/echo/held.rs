@@ -2,13 +2,21 @@
 //! they cost while nothing happens.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use agentwire_core::binding::Standard;
 use agentwire_core::chat::ContactId;
+use agentwire_core::chat::session::{Declared, SessionConfig as ChatConfig};
 use agentwire_core::simplex::SessionConfig;
+use agentwire_core::simplex::journal::JournalConfig;
+use agentwire_core::turns::TurnLimits;
+use agentwire_tokio::bot::{Bot, BotConfig, Replier, Request};
 use agentwire_tokio::client::{CallOptions, Client};
 use agentwire_tokio::link::Core;
 
+use tokio::sync::Semaphore;
+
+use super::bots::echo;
 use super::measure::{processor_time, resident};
 use super::wire::{Script, ScriptedCore, request};
 
@@ -58,4 +66,43 @@ pub(crate) async fn by_caller(conversations: usize) -> Held {
     }
     done.wait().await;
     costs(conversations, before).await
+}
+
+/// As the one who was called by so many and works on all of it. In the end all of them are answered.
+pub(crate) async fn by_bot(conversations: usize) -> Held {
+    let count = conversations as u64;
+    let (core, done) = ScriptedCore::new(Script {
+        calls: count,
+        in_flight: count,
+        messages: count,
+        contacts: count,
+        pad: 0,
+        begin: "/_start",
+    });
+    let (begun, end) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (signal, wait) = (Arc::clone(&begun), Arc::clone(&end));
+    let handler = move |request: Request, replier: Replier| {
+        let (signal, wait) = (Arc::clone(&signal), Arc::clone(&wait));
+        async move {
+            signal.add_permits(1);
+            let _end = wait.acquire().await.expect("it is not closed");
+            // An error is the end of the run.
+            let _ = replier.respond(echo(&request.text)).await;
+        }
+    };
+    let (mut session, mut journal) = (ChatConfig::default(), JournalConfig::default());
+    (session.max_requests, journal.max_open) = (conversations, conversations);
+    let config = BotConfig::from(vec![Declared::new(Standard::A2A, ["1.0"])])
+        .session(session)
+        .journal_limits(journal)
+        .turns(TurnLimits::default().running(conversations))
+        .unpublished();
+    let before = resident();
+    let _bot = Bot::connect(Core::new(core.url.as_str()), config, handler).await.expect("a bot");
+    let all = u32::try_from(conversations).expect("it is small");
+    let _all = begun.acquire_many(all).await.expect("it is not closed");
+    let held = costs(conversations, before).await;
+    end.add_permits(conversations);
+    done.wait().await;
+    held
 }

@@ -1,10 +1,31 @@
 //! An echo bot at a chat core, 64 calls in flight over a WebSocket of this machine: with this
-//! library, and with bare tokio-tungstenite. Then the memory of conversations that are held open,
-//! and what they cost while nothing happens.
+//! library, with simploxide-client, and with bare tokio-tungstenite. Then the memory of
+//! conversations that are held open, by a caller and by a bot, and what they cost while nothing
+//! happens.
 //!
 //! The core is a script in a thread of its own, cheaper than any of the bots; a bot and all its
-//! tasks have one thread. By hand there are no deadlines, no sizes, no repeats, no second
-//! connection and no second attempt.
+//! tasks have one thread. For each call the same three frames pass, whatever the bot is made of:
+//!
+//! ```text
+//! core ──▶ bot   {"resp":{"type":"newChatItems",…"/_call a2a {…}"…}}      the command
+//! core ◀── bot   {"corrId":"7","cmd":"/_send @3 json [{…}]"}              the answer, quoting it
+//! core ──▶ bot   {"corrId":"7","resp":{"type":"newChatItems",…}}          it has been sent
+//! ```
+//!
+//! and before them two or three commands and their answers. All of the bots read each of these
+//! frames, make the same answer with serde_json (the one by hand that reads no JSON puts it
+//! together out of what it has found), and write what there is to write before they wait again.
+//! What is not the same:
+//!
+//! - agentwire checks the JSON-RPC request and what it asks for, counts what the answer takes once
+//!   it is encoded, keeps a deadline for each call, the journal that lets no command take effect
+//!   twice, and the row of its callers; and it tells its handler when the core has the answer. It
+//!   sends at most 64 commands before the first of them is answered.
+//! - simploxide-client reads all of a frame into its types, and tells its handler too.
+//! - By hand there are no deadlines, no sizes, no repeats, no second connection and no second
+//!   attempt, and nobody is told.
+//!
+//! A name as an argument runs the bots whose name has it.
 
 mod bots;
 mod held;
@@ -20,6 +41,9 @@ use wire::{Script, ScriptedCore};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+const OURS: &str = "agentwire";
+const HELD_BY_CALLER: &str = "held open by a caller";
+const HELD_BY_BOT: &str = "held open by a bot";
 const IN_FLIGHT: u64 = 64;
 const CALLS: u64 = 5_000;
 const ROUNDS: usize = 7;
@@ -89,17 +113,20 @@ fn round(script: Script, bot: impl AsyncFnOnce(&ScriptedCore)) -> Sample {
     }
 }
 
-fn rows() -> [Row; 3] {
-    let row = |name, begin, run| Row { name, begin, run, best: [None; 2] };
-    [
-        row("agentwire", "/_start", |script| round(script, bots::agentwire)),
-        row("tokio-tungstenite, serde_json", "/_start", |script| round(script, bots::serde_json)),
-        row("tokio-tungstenite, JSON unread", "/_start", |script| round(script, bots::unread)),
-    ]
+fn rows(wanted: &str) -> Vec<Row> {
+    let row = |name, run| Row { name, begin: "/_start", run, best: [None; 2] };
+    let mut rows = vec![
+        row(OURS, |script| round(script, bots::agentwire)),
+        row("simploxide-client", |script| round(script, bots::simploxide)),
+        row("tokio-tungstenite, serde_json", |script| round(script, bots::serde_json)),
+        row("tokio-tungstenite, JSON unread", |script| round(script, bots::unread)),
+    ];
+    rows.retain(|row| row.name.contains(wanted));
+    rows
 }
 
-fn echo(calls: u64, rounds: usize) {
-    let mut rows = rows();
+fn echo(calls: u64, rounds: usize, wanted: &str) {
+    let mut rows = rows(wanted);
     for _ in 0..rounds {
         for (size, pad) in [0, LARGE].into_iter().enumerate() {
             // In turn, so that whatever else the machine does meets all of them.
@@ -119,15 +146,15 @@ fn echo(calls: u64, rounds: usize) {
     println!("echo, {calls} calls, {IN_FLIGHT} in flight, best of {rounds} rounds in turn");
     for (size, pad) in [0, LARGE].into_iter().enumerate() {
         println!("  {pad} bytes of text each way");
-        let ours = rows[0].best[size].expect("it was run");
+        let ours = rows.iter().find(|row| row.name == OURS).and_then(|row| row.best[size]);
         for row in &rows {
             let sample = row.best[size].expect("it was run");
+            let share = ours.map_or(f64::NAN, |ours| 100.0 * ours.rate / sample.rate);
             println!(
-                "    {:<32} {:>8.0} calls/s (agentwire has {:>4.0} %), {:>6.2} µs of processor, \
+                "    {:<32} {:>8.0} calls/s (agentwire has {share:>4.0} %), {:>6.2} µs of processor, \
                  {:>6.1} allocations, {:>7.0} bytes",
                 row.name,
                 sample.rate,
-                100.0 * ours.rate / sample.rate,
                 sample.time / 1e3,
                 sample.allocations,
                 sample.bytes
@@ -141,11 +168,25 @@ fn echo(calls: u64, rounds: usize) {
     }
 }
 
-fn held(conversations: usize) {
-    let held = runtime().block_on(held::by_caller(conversations));
+/// The conversations that are held open, by each in a process of its own: it has no memory then that
+/// it could use again.
+fn held() {
+    let program = std::env::current_exe().expect("this program");
+    for who in [HELD_BY_CALLER, HELD_BY_BOT] {
+        let arguments = std::env::args().skip(1).chain([who.to_owned()]);
+        let status = std::process::Command::new(&program).args(arguments).status();
+        assert!(status.expect("it runs").success());
+    }
+}
+
+fn hold(conversations: usize, who: &str) {
+    let held = match who {
+        HELD_BY_BOT => runtime().block_on(held::by_bot(conversations)),
+        _ => runtime().block_on(held::by_caller(conversations)),
+    };
     println!(
-        "{conversations} conversations held open by a caller: {} bytes of resident memory each; \
-         idle for {:?}: {:?} of processor time",
+        "{conversations} conversations {who}: {} bytes of resident memory each; idle for {:?}: {:?} \
+         of processor time",
         held.bytes,
         held::IDLE,
         held.idle
@@ -153,10 +194,15 @@ fn held(conversations: usize) {
 }
 
 fn main() {
-    host::print(&["agentwire-tokio", "tokio-tungstenite", "serde_json"]);
     let (calls, rounds, conversations) =
         if is_measured() { (CALLS, ROUNDS, HELD) } else { (100, 1, 100) };
-    // First, while the process has no memory that it could use again.
-    held(conversations);
-    echo(calls, rounds);
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    if let Some(who) = wanted.as_deref().filter(|who| [HELD_BY_CALLER, HELD_BY_BOT].contains(who)) {
+        return hold(conversations, who);
+    }
+    host::print(&["agentwire-tokio", "simploxide-client", "tokio-tungstenite", "serde_json"]);
+    if wanted.is_none() {
+        held();
+    }
+    echo(calls, rounds, wanted.as_deref().unwrap_or_default());
 }

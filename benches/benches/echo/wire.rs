@@ -2,22 +2,24 @@
 //! no JSON and writes what it has written once, with the numbers and the text replaced, so that
 //! what is measured is whoever talks to it.
 //!
-//! Its frames are those of the session's test vectors.
+//! Its frames are those that the loopback's cores write, with every member that the published
+//! clients of the API ask for: the command as an event, and the answer to the bot's `/_send` with
+//! the message that it quotes.
 
 use core::time::Duration;
 use std::net::TcpListener;
 use std::thread;
 use std::time::Instant;
 
+use agentwire_core::chat::Chat;
+use agentwire_core::loopback::Loopback;
+use agentwire_core::loopback::api::Api;
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, accept_async};
-
-const RECEIVED: &str = include_str!("../../../tests/vectors/simplex/new-item-direct.json");
-const SENT: &str = include_str!("../../../tests/vectors/simplex/sent.json");
 
 /// As far in the future that it says nothing about a command's age.
 const TIME: &str = "2099-01-01T00:00:00Z";
@@ -26,13 +28,49 @@ const TIME: &str = "2099-01-01T00:00:00Z";
 const ITEM: &str = "987654321";
 const CONTACT: &str = "123456789";
 const TEXT: &str = "\"the text\"";
+const QUOTED: &str = "\"the quoted text\"";
+
+/// The frames of one call, as a core of the loopback writes them.
+struct Frames {
+    user: Value,
+    received: Template,
+    sent: Template,
+}
+
+impl Frames {
+    fn new() -> Self {
+        let mut net = Loopback::new(1);
+        let (ann, bot) =
+            (net.add_profile("u").expect("a name"), net.add_profile("bot").expect("a name"));
+        let (to_bot, to_ann) = net.connect(ann, bot).expect("strangers");
+        let mut api = Api::new(1);
+        let client = api.connect(bot).expect("the first one");
+        while api.poll_frame(&mut net, client).is_some() {}
+        let now = agentwire_core::time::Instant::ZERO;
+        net.send(now, ann, Chat::Direct(to_bot), "/_call a2a {}").expect("it is sent");
+        let frame = |api: &mut Api, net: &mut Loopback| {
+            let frame = api.poll_frame(net, client).expect("a frame");
+            serde_json::from_str::<Value>(&frame).expect("JSON")
+        };
+        let received = frame(&mut api, &mut net);
+        let item = &received["resp"]["chatItems"][0]["chatItem"]["meta"]["itemId"];
+        let composed = json!([{
+            "quotedItemId": item, "msgContent": {"type": "text", "text": "x"}, "mentions": {}
+        }]);
+        let send = format!("/_send @{} json {composed}", to_ann.0);
+        let send = json!({"corrId": "1", "cmd": send}).to_string();
+        api.handle_frame(&mut net, now, client, send.as_bytes()).expect("there is room");
+        let sent = frame(&mut api, &mut net);
+        let user = sent["resp"]["user"].clone();
+        Self { user, received: Template::of(received), sent: Template::of(sent) }
+    }
+}
 
 /// A frame with places to fill in.
 struct Template(String);
 
 impl Template {
-    fn of(frame: &str) -> Self {
-        let mut frame: Value = serde_json::from_str(frame).expect("a vector is JSON");
+    fn of(mut frame: Value) -> Self {
         let item = &mut frame["resp"]["chatItems"][0];
         item["chatInfo"]["contact"]["contactId"] = json!(123_456_789);
         let item = &mut item["chatItem"];
@@ -40,15 +78,19 @@ impl Template {
         item["meta"]["itemTs"] = json!(TIME);
         item["meta"]["itemText"] = json!("the text");
         item["content"]["msgContent"]["text"] = json!("the text");
+        if let Some(quoted) = item.get_mut("quotedItem") {
+            quoted["content"]["text"] = json!("the quoted text");
+        }
         Self(frame["resp"].to_string())
     }
 
-    fn fill(&self, item: u64, contact: u64, text: &str) -> String {
+    fn fill(&self, item: u64, contact: u64, text: &str, quoted: &str) -> String {
         let text = Value::from(text).to_string();
         self.0
             .replace(ITEM, &item.to_string())
             .replace(CONTACT, &contact.to_string())
             .replace(TEXT, &text)
+            .replace(QUOTED, quoted)
     }
 }
 
@@ -76,15 +118,12 @@ pub(crate) fn answer(id: &str, text: &str) -> String {
 }
 
 /// What the core says to the commands of a start.
-fn start(cmd: &str) -> Option<String> {
+fn start(cmd: &str, user: &Value) -> Option<String> {
     let resp = match cmd.split(' ').next().unwrap_or_default() {
         "/v" | "/version" => {
             json!({"type": "versionInfo", "versionInfo": {"version": "7.0.0.11"}})
         }
-        "/u" | "/user" => {
-            let sent: Value = serde_json::from_str(SENT).expect("a vector is JSON");
-            json!({"type": "activeUser", "user": sent["resp"]["user"]})
-        }
+        "/u" | "/user" => json!({"type": "activeUser", "user": user}),
         "/_start" => json!({"type": "chatStarted"}),
         "/_get" => json!({"type": "apiChats", "chats": []}),
         _ => return None,
@@ -158,15 +197,16 @@ impl ScriptedCore {
 
 /// Sends the script's commands and takes what is sent; how long that took.
 async fn serve(socket: &mut WebSocketStream<TcpStream>, script: Script) -> Duration {
-    let (received, sent) = (Template::of(RECEIVED), Template::of(SENT));
+    let frames = Frames::new();
     let answer = answer("1", &"x".repeat(script.pad));
+    let quoted = Value::from(format!("/_call a2a {}", request(1, script.pad))).to_string();
     let (mut asked, mut taken, mut begin) = (0, 0, None);
-    while taken < script.messages || begin.is_none() {
+    while taken < script.messages || asked < script.calls || begin.is_none() {
         if begin.is_some() {
             while asked < script.calls && asked - taken < script.in_flight {
                 asked += 1;
                 let text = format!("/_call a2a {}", request(asked, script.pad));
-                let resp = received.fill(asked * 2, 3 + asked % script.contacts, &text);
+                let resp = frames.received.fill(asked * 2, 3 + asked % script.contacts, &text, "");
                 let frame = Message::text(format!(r#"{{"resp":{resp}}}"#));
                 socket.feed(frame).await.expect("it is heard");
             }
@@ -176,10 +216,10 @@ async fn serve(socket: &mut WebSocketStream<TcpStream>, script: Script) -> Durat
         while let Some(frame) = next {
             if let Message::Text(text) = frame.expect("no fault") {
                 let (corr_id, cmd) = (member(&text, r#""corrId":""#), member(&text, r#""cmd":""#));
-                let resp = start(cmd).unwrap_or_else(|| {
+                let resp = start(cmd, &frames.user).unwrap_or_else(|| {
                     assert!(cmd.starts_with("/_send @"), "{cmd}");
                     taken += 1;
-                    sent.fill(taken * 2 + 1, 3, &answer)
+                    frames.sent.fill(taken * 2 + 1, 3, &answer, &quoted)
                 });
                 if cmd.split(' ').next() == Some(script.begin) {
                     begin = Some(Instant::now());
