@@ -71,7 +71,7 @@ struct Difference {
     why: &'static str,
 }
 
-const DIFFERENCES: [Difference; 6] = [
+const DIFFERENCES: [Difference; 5] = [
     Difference {
         scenario: "tools-call-with-progress",
         check: "tools-call-with-progress",
@@ -95,13 +95,6 @@ const DIFFERENCES: [Difference; 6] = [
         check: "sep-2575-server-honors-notification-filter",
         ways: &[Way::Chat],
         why: "there are no subscriptions over SimpleX, so the server says that it has none",
-    },
-    Difference {
-        scenario: "server-stateless",
-        check: "sep-2575-http-server-method-not-found-404-initialize",
-        ways: &WAYS,
-        why: "HTTP alone: on its standard streams, where the revision leaves it open, `mcp` answers \
-              `initialize` with the revisions that it speaks",
     },
     Difference {
         scenario: "http-custom-header-server-validation",

@@ -55,6 +55,16 @@ impl Method {
         (Self::Listen, "subscriptions/listen"),
     ];
 
+    const REMOVED: [&'static str; 7] = [
+        "initialize",
+        "ping",
+        "logging/setLevel",
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "tasks/list",
+        "tasks/result",
+    ];
+
     /// The method of that name.
     pub fn named(name: &str) -> Self {
         Self::NAMES
@@ -71,6 +81,22 @@ impl Method {
                 known.map_or(Self::Other, |(method, _)| *method)
             }
         }
+    }
+
+    /// Whether earlier revisions have a method of that name which this one has no longer: nobody
+    /// answers it, so a server that still does must not be asked (MCP 2026-07-28, Key Changes).
+    ///
+    /// ```
+    /// use agentwire_core::mcp::Method;
+    /// assert!(Method::is_removed("initialize") && Method::is_removed("tasks/list"));
+    /// assert!(!Method::is_removed("tasks/get") && !Method::is_removed("tools/list"));
+    /// ```
+    pub fn is_removed(name: &str) -> bool {
+        Self::REMOVED.contains(&name)
+    }
+
+    pub(super) fn is_removed_of(name: Str<'_>) -> bool {
+        Self::REMOVED.iter().any(|removed| name == **removed)
     }
 
     /// Its name; `None` for one that this revision does not have.

@@ -112,7 +112,7 @@ use server::{Open, Server};
 pub use server::{Refusal, Status};
 use text::{at, own_key_of, push_replaced};
 
-use super::{Asked, Method, PROGRESS_TOKEN, Progress, http, write_cancelled};
+use super::{Asked, Method, PROGRESS_TOKEN, Progress, Revision, http, write_cancelled};
 use crate::json::{Object, Value};
 use crate::jsonrpc::{ErrorResponse, Message, Request, Response};
 use crate::time::Instant;
@@ -343,6 +343,9 @@ impl Bridge {
         }
         if asked.method == Method::Listen && (!self.config.subscriptions || ask.via == Via::OneShot)
         {
+            return Err(problem(Problem::MethodNotFound));
+        }
+        if asked.revision == Revision::default() && Method::is_removed_of(request.method) {
             return Err(problem(Problem::MethodNotFound));
         }
         match &self.server.status {

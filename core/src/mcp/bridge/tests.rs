@@ -570,6 +570,25 @@ fn requests_for_input_and_what_comes_of_them_pass() {
 }
 
 #[test]
+fn methods_that_the_revision_has_no_longer_do_not_reach_the_server() {
+    let mut world = World::up(Config::default());
+    for method in ["initialize", "ping", "logging/setLevel", "resources/subscribe", "tasks/result"]
+    {
+        let id = world.begin(1, &request("1", method, "", ""));
+        assert_eq!(world.error(id).0, -32601, "{method}");
+        world.quiet();
+    }
+    // One of an extension does, and so does what a later revision may have anew.
+    for text in [
+        request("1", "tasks/get", "", ""),
+        request("1", "ping", "", "").replace("2026-07-28", "2027-01-01"),
+    ] {
+        world.begin(1, &text);
+        world.sent();
+    }
+}
+
+#[test]
 fn subscriptions_are_declined_or_passed_with_their_ids() {
     let listen = request(
         "\"l\"",
