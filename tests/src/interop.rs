@@ -37,7 +37,7 @@ pub fn check_in(page: &str, name: &str, table: &str) {
     assert_eq!(text, new, "{name}: to write the page anew, set AGENTWIRE_WRITE=1");
 }
 
-/// The version of a package of PyPI, npm or crates.io, as the lock file in the tests has it.
+/// The version of a package of Python, npm or Rust, as the lock file in the tests has it.
 ///
 /// # Panics
 /// If it is in none of them.

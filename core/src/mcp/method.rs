@@ -95,6 +95,7 @@ impl Method {
         Self::REMOVED.contains(&name)
     }
 
+    #[cfg(feature = "alloc")]
     pub(super) fn is_removed_of(name: Str<'_>) -> bool {
         Self::REMOVED.iter().any(|removed| name == **removed)
     }

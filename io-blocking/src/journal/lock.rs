@@ -9,8 +9,9 @@ use std::thread;
 
 use super::OpenError;
 
-/// How often, and after which pauses, the holder's process id is looked for: it writes it at once
-/// after it has the lock.
+/// How often, and after which pauses, the lock is tried, and the holder's process id looked for. It
+/// writes it at once after it has the lock. One that has ended, or has closed its journal, can leave
+/// the lock for a moment to a child that it has forked and that does not run its own program yet.
 const LOOKS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -29,12 +30,19 @@ impl Lock {
         options.read(true).write(true).create(true).truncate(false);
         super::file::private(&mut options);
         let mut file = options.open(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(OpenError::Locked { path: journal.into(), pid: holder(&mut file) });
+        let mut looks = 1;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if looks < LOOKS => {
+                    looks += 1;
+                    thread::sleep(PAUSE);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(OpenError::Locked { path: journal.into(), pid: holder(&mut file) });
+                }
+                Err(TryLockError::Error(cause)) => return Err(failed(cause)),
             }
-            Err(TryLockError::Error(cause)) => return Err(failed(cause)),
         }
         file.set_len(0).map_err(failed)?;
         file.write_all(format!("{}\n", process::id()).as_bytes()).map_err(failed)?;
