@@ -47,14 +47,21 @@ pub(crate) enum Era {
     Handshake,
 }
 
-/// A request; revision 2026-07-28 wants its `_meta`, and older ones do not mind it.
+/// A request of revision 2026-07-28.
 fn request(id: u64, method: &str, members: &str) -> String {
     let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{members}{meta}}}}}"#)
 }
 
-fn call(id: u64, bytes: usize) -> String {
-    request(id, "tools/call", &format!(r#""name":"text","arguments":{{"bytes":{bytes}}},"#))
+/// A call; the older revision knows no `_meta` for it.
+fn call(id: u64, bytes: usize, era: Era) -> String {
+    let members = format!(r#""name":"text","arguments":{{"bytes":{bytes}}}"#);
+    match era {
+        Era::Now => request(id, "tools/call", &format!("{members},")),
+        Era::Handshake => {
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{members}}}}}"#)
+        }
+    }
 }
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
@@ -112,7 +119,7 @@ impl Lines {
                 let id = self.answer(bytes) - first;
                 latencies.push(sent[usize::try_from(id).expect("small")].elapsed().as_secs_f64());
             }
-            let text = call(self.next, bytes);
+            let text = call(self.next, bytes, Era::Now);
             self.next += 1;
             sent.push(Instant::now());
             self.send(&text).expect("it reads");
@@ -223,7 +230,7 @@ impl Http {
             || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         while let Ok(id) = take() {
             let begin = Instant::now();
-            let text = call(id, bytes);
+            let text = call(id, bytes, self.era);
             let (_, body) =
                 self.exchange(&mut connection, &text, "tools/call").expect("a response");
             assert_eq!(check(&body, bytes), id, "another call's answer");
